@@ -17,7 +17,7 @@ say = @$(if $(V),true,echo "  $(1)	$(2)")
 
 ARCH := $(shell $(CC) -dumpmachine | cut -d- -f1)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(WERROR)
-BASE := -std=gnu11 $(OPT) -g $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"$(VERSION)"' -MMD -MP -Ishim
+BASE := -std=gnu11 $(OPT) -g $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"$(VERSION)"' -MMD -MP -iquote shim
 
 # hidden + no-semantic-interposition: nobody interposes us, our own calls stay direct
 # initial-exec: TLS without __tls_get_addr, which may allocate
@@ -34,7 +34,7 @@ SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
-CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o
+CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o $(B)/cli/say.o
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
 
@@ -49,7 +49,7 @@ $(B)/flags: FORCE
 
 $(B)/exports.map: shim/exports.map.in shim/calls.def $(B)/flags
 	$(call say,MAP,$@)
-	$(Q)$(CC) -E -P -x c -Ishim $< > $@.tmp && mv $@.tmp $@
+	$(Q)$(CC) -E -P -x c $< > $@.tmp && mv $@.tmp $@
 
 $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
