@@ -193,6 +193,7 @@ bool rdg_in(struct entry *e, const struct question *q)
     struct self *s = e->self = self_get();
     struct object *o = q->kind ? object_find(q->kind, q->key) : NULL;
     struct consumer *c = o ? o->consumer : NULL;
+    e->lib = NULL;
     e->visit = NULL;
     e->consumer = c;
     e->idle = 0;
@@ -207,7 +208,7 @@ bool rdg_in(struct entry *e, const struct question *q)
             counted(lib, 1);
         return straight(e, lib, q->call);
     }
-    const struct library *lib = c->lib;
+    const struct library *lib = e->lib = c->lib;
     if (!c->is_consumer || !s || s->librdkafka || rdg_options.mode == OFF ||
         (lib->shared && (uintptr_t)q->caller - lib->from < lib->to - lib->from))
         return straight(e, lib, q->call);
