@@ -51,6 +51,10 @@ $(B)/flags: FORCE
 	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/unit $(B)/bench
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
 
+# The command knows where its library is installed.
+$(B)/cli/flags: $(B)/flags FORCE
+	@echo '$(LIBDIR)' | cmp -s - $@ || echo '$(LIBDIR)' > $@
+
 $(B)/exports.map: shim/exports.map.in shim/calls.def $(B)/flags
 	$(call say,MAP,$@)
 	$(Q)$(CC) -E -P -x c -Ishim $< > $@.tmp && mv $@.tmp $@
@@ -67,7 +71,7 @@ $(B)/librdgate.so: $(SHIM_OBJ) $(B)/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPT) -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
 
-$(B)/cli/%.o: shim/cli/%.c $(B)/flags
+$(B)/cli/%.o: shim/cli/%.c $(B)/flags $(B)/cli/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) -DRDGATE_LIBDIR='"$(LIBDIR)"' $(CFLAGS) -c -o $@ $<
 
@@ -109,7 +113,7 @@ bench: all benches
 lint:
 	@scripts/lint
 format:
-	clang-format -i $(wildcard shim/*.c shim/*.h shim/cli/*.c shim/cli/*.h tests/probes/*.c tests/probes/*.h tests/probes/*.cpp tests/unit/*.c tests/fake/*.c tests/bench/*.c)
+	clang-format -i $(wildcard shim/*.[ch] shim/cli/*.[ch] tests/*/*.[ch] tests/*/*.cpp)
 
 # Atomic: a running program keeps the old file, a new one sees a whole file.
 install: all
