@@ -1,6 +1,6 @@
 /*
- * bench.h: what the benchmarks share. A benchmark prints lines `name value`, one per figure; scripts/bench runs it
- * with and without the shim, and compares.
+ * bench.h: what the benchmarks share. A benchmark prints lines `name value`, one per figure; scripts/bench
+ * runs it with and without the shim, and compares.
  */
 #pragma once
 
@@ -123,8 +123,8 @@ BENCH rd_kafka_t *lonely_consumer(const char *group)
 /* A producer whose process is also the cluster. */
 BENCH rd_kafka_t *mock(const char **brokers)
 {
-    rd_kafka_t *rk = handle(RD_KAFKA_PRODUCER, "test.mock.num.brokers", "1", "log_level", "0", "linger.ms", "5",
-                            "queue.buffering.max.messages", "1000000", NULL);
+    rd_kafka_t *rk = handle(RD_KAFKA_PRODUCER, "test.mock.num.brokers", "1", "log_level", "0", "linger.ms",
+                            "5", "queue.buffering.max.messages", "1000000", NULL);
     rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(rk);
     if (!cluster)
         die("no mock cluster");

@@ -1,6 +1,6 @@
 /*
- * Closing a group member: alone, and (argument "polled") while another thread is in poll(-1). Without the shim the
- * latter is not run: the poll may never return, or take what close waits for.
+ * Closing a group member: alone, and (argument "polled") while another thread is in poll(-1). Without the
+ * shim the latter is not run: the poll may never return, or take what close waits for.
  */
 #include "bench.h"
 
@@ -31,7 +31,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < MEMBERS; i++) {
         char group[16];
         snprintf(group, sizeof group, "close%d", i);
-        rk[i] = handle(RD_KAFKA_CONSUMER, "group.id", group, "bootstrap.servers", brokers, "log_level", "0", NULL);
+        rk[i] = handle(RD_KAFKA_CONSUMER, "group.id", group, "bootstrap.servers", brokers, "log_level", "0",
+                       NULL);
         rd_kafka_poll_set_consumer(rk[i]);
         rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
         rd_kafka_topic_partition_list_add(topics, "close", RD_KAFKA_PARTITION_UA);

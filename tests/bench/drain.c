@@ -10,8 +10,8 @@ static void fill(rd_kafka_t *producer)
     memset(payload, 'x', sizeof payload);
     for (int i = 0; i < N; i++)
         if (rd_kafka_producev(producer, RD_KAFKA_V_TOPIC("drain"), RD_KAFKA_V_PARTITION(i % PARTITIONS),
-                              RD_KAFKA_V_VALUE(payload, sizeof payload), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                              RD_KAFKA_V_END))
+                              RD_KAFKA_V_VALUE(payload, sizeof payload),
+                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END))
             die("produce failed");
     if (rd_kafka_flush(producer, 30000))
         die("flush failed");
@@ -23,8 +23,8 @@ int main(void)
     rd_kafka_t *producer = mock(&brokers);
     fill(producer);
 
-    rd_kafka_t *rk = handle(RD_KAFKA_CONSUMER, "group.id", "drain", "bootstrap.servers", brokers, "log_level", "0",
-                            "enable.auto.commit", "false", "queued.min.messages", "1000000",
+    rd_kafka_t *rk = handle(RD_KAFKA_CONSUMER, "group.id", "drain", "bootstrap.servers", brokers, "log_level",
+                            "0", "enable.auto.commit", "false", "queued.min.messages", "1000000",
                             "queued.max.messages.kbytes", "1000000", NULL);
     rd_kafka_poll_set_consumer(rk);
     rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(rk);

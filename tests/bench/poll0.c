@@ -17,7 +17,8 @@ int main(void)
         if (b >= 0)
             ns[b] = (double)(now_ns() - start) / CALLS;
     }
-    figure("poll0_ns", percentile(ns, BATCHES, 25)); /* the lower quartile: other work on the machine only adds */
+    figure("poll0_ns",
+           percentile(ns, BATCHES, 25)); /* the lower quartile: other work on the machine only adds */
     rd_kafka_destroy(rk);
     return 0;
 }

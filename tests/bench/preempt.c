@@ -1,6 +1,6 @@
 /*
- * How long a CALL takes to get in against a poll that is blocked for ever: pause of an empty list costs next to
- * nothing by itself, so that its duration is the wait.
+ * How long a CALL takes to get in against a poll that is blocked for ever: pause of an empty list costs next
+ * to nothing by itself, so that its duration is the wait.
  */
 #include "bench.h"
 
