@@ -17,7 +17,7 @@ say = @$(if $(V),true,echo "  $(1)	$(2)")
 
 ARCH := $(shell $(CC) -dumpmachine | cut -d- -f1)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(WERROR)
-BASE := -std=gnu11 $(OPT) -g $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"$(VERSION)"' -MMD -MP -Ishim
+BASE := -std=gnu11 $(OPT) -g $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"$(VERSION)"' -MMD -MP -iquote shim
 
 # hidden + no-semantic-interposition: nobody interposes us, our own calls stay direct
 # initial-exec: TLS without __tls_get_addr, which may allocate
@@ -57,7 +57,7 @@ $(B)/cli/flags: $(B)/flags FORCE
 
 $(B)/exports.map: shim/exports.map.in shim/calls.def $(B)/flags
 	$(call say,MAP,$@)
-	$(Q)$(CC) -E -P -x c -Ishim $< > $@.tmp && mv $@.tmp $@
+	$(Q)$(CC) -E -P -x c -iquote shim $< > $@.tmp && mv $@.tmp $@
 
 $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
