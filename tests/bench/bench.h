@@ -27,6 +27,7 @@ BENCH __attribute__((noreturn, format(printf, 1, 2))) void die(const char *fmt, 
     va_list ap;
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
+    va_end(ap);
     fputc('\n', stderr);
     _exit(1);
 }

@@ -27,6 +27,12 @@ static struct options one(char *variable)
     return parse(env);
 }
 
+static int is_default(const struct options *o)
+{
+    return o->mode == SERIALIZE && o->max_wait_ms == 60000 && o->verbose == 0 &&
+           strcmp(o->log, "stderr") == 0;
+}
+
 static void defaults(void)
 {
     struct options o = one("PATH=/bin");
@@ -68,11 +74,9 @@ static void bad_values(void)
                                 "RDGATE_VERBOSE=2",
                                 "RDGATE_MAX_WAIT_MS=99999999999999999999999999",
                                 "RDGATE_LOG="};
-    struct options fresh;
-    options_default(&fresh);
     for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct options o = one(bad[i]);
-        if (sentences != 1 || memcmp(&o, &fresh, sizeof o) != 0) {
+        if (sentences != 1 || !is_default(&o)) {
             printf("# %s\n", bad[i]);
             ok(!"one sentence, and the default stays");
         }
