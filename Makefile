@@ -57,7 +57,7 @@ $(B)/cli/flags: $(B)/flags FORCE
 
 $(B)/exports.map: shim/exports.map.in shim/calls.def $(B)/flags
 	$(call say,MAP,$@)
-	$(Q)$(CC) -E -P -x c -iquote shim $< > $@.tmp && mv $@.tmp $@
+	$(Q)$(CC) -E -P -x c $< > $@.tmp && mv $@.tmp $@
 
 $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
