@@ -34,7 +34,7 @@ SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
-CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o
+CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o $(B)/cli/say.o
 UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
