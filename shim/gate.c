@@ -364,6 +364,7 @@ static void send_yield(struct consumer *c, struct visit *o)
     rd_kafka_queue_t *q = o->object ? (void *)(o->object->key & ~(uintptr_t)3) : c->consumer_queue;
     rd_kafka_topic_t *topic = o->topic;
     int32_t partition = o->partition;
+    int saved = errno; /* an io-event is written by the yield */
     o->yielded = true;
     mark_stale(c, o->lane);
     c->yielding++;
@@ -377,6 +378,7 @@ static void send_yield(struct consumer *c, struct visit *o)
     } else if (q) {
         lib->rd_kafka_queue_yield(q);
     }
+    errno = saved;
     lock_take(&c->mu);
     c->yielding--;
 }
@@ -664,7 +666,6 @@ enum admission gate_enter(struct consumer *c, struct visit *v)
         admit(c, v); /* the answer that everybody waits for, or asked for by who has yet to answer */
         a = ADMITTED;
     } else {
-        v->drained = c->inside != NULL;
         line_up(c, v, false);
         settle(c);
         a = v->state == INSIDE ? ADMITTED : v->state == REFUSED ? REFUSED_IT : not_at_once(c, v);

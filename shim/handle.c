@@ -8,14 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BUCKETS    2048
 #define OLD_OBJECT 1024 /* tombstones of queues and topics kept */
 #define OLD_HANDLE 256  /* tombstones of handles kept */
 
-static struct bucket {
-    _Atomic uint32_t sequence;
-    _Atomic(struct object *) first;
-} buckets[BUCKETS];
+struct bucket rdg_buckets[BUCKETS];
 
 static struct lock registry;
 static struct object *free_objects;
@@ -26,15 +22,9 @@ static int dead_objects;
 static struct consumer *oldest_dead, *youngest_dead;
 static int dead_handles;
 
-static struct bucket *bucket_of(uintptr_t key)
+/* Not to find it is only believed if the bucket stood still meanwhile. */
+struct object *object_search(uintptr_t key)
 {
-    uint64_t h = (uint64_t)key * 0x9e3779b97f4a7c15u;
-    return &buckets[h >> 53];
-}
-
-struct object *object_find(enum kind kind, const void *address)
-{
-    uintptr_t key = (uintptr_t)address | kind;
     struct bucket *b = bucket_of(key);
     for (;;) {
         uint32_t before = atomic_load_explicit(&b->sequence, memory_order_acquire);

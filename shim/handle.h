@@ -33,8 +33,29 @@ struct object {
     uint64_t partition;   /* PARTITION_QUEUE: hash of topic and partition */
 };
 
+#define BUCKETS 2048
+struct bucket {
+    _Atomic uint32_t sequence;
+    _Atomic(struct object *) first;
+};
+extern struct bucket rdg_buckets[BUCKETS];
+
+static inline struct bucket *bucket_of(uintptr_t key)
+{
+    return &rdg_buckets[(uint64_t)key * 0x9e3779b97f4a7c15u >> 53];
+}
+
+struct object *object_search(uintptr_t key);
+
 /* The object with this address; NULL if we never saw it born. */
-struct object *object_find(enum kind kind, const void *address);
+static inline struct object *object_find(enum kind kind, const void *address)
+{
+    uintptr_t key = (uintptr_t)address | kind;
+    struct object *o = atomic_load_explicit(&bucket_of(key)->first, memory_order_acquire);
+    if (o && atomic_load_explicit(&o->key, memory_order_relaxed) == key)
+        return o;
+    return object_search(key);
+}
 
 /* Before the handle exists: a record that callbacks can find (callback.c). */
 struct consumer *handle_expected(const struct library *lib);

@@ -78,23 +78,6 @@ struct self *self_make(void)
     return s;
 }
 
-struct visit *self_push(struct self *s)
-{
-    if (s->used == VISITS)
-        return NULL;
-    struct visit *v = &s->visits[s->used++];
-    v->outer = s->top;
-    s->top = v;
-    return v;
-}
-
-void self_pop(struct self *s, struct visit *v)
-{
-    while (s->used && &s->visits[s->used - 1] >= v)
-        s->used--;
-    s->top = v->outer;
-}
-
 bool self_on_stack(struct self *s, uintptr_t address)
 {
     if (!s->stack_to) {

@@ -32,28 +32,29 @@ struct visit {
     struct consumer *consumer;
     struct self *self;
     struct visit *outer;       /* the call that this thread was in when it began this one */
-    struct visit *next, *prev; /* in the gate's list of occupants, or in a waiting line */
     const struct library *lib;
-    struct object *object;     /* the queue polled or destroyed, if that is how the consumer was named */
     uintptr_t frame;           /* address of the wrapper's frame */
-    uint64_t lane;             /* POLL: which queue */
     int64_t deadline;          /* own timeout, FOREVER if none */
-    int64_t since;             /* when it began to wait */
-    void *topic;               /* PARTITION: what to yield */
-    int32_t partition;
-    int code;                  /* REFUSED: the error to give */
-    int overtaken;             /* waiting POLL: how many calls went before it */
-    _Atomic int window;        /* depth of application callbacks running in it */
     bool timed;                /* has a timeout other than 0: worth a yield */
-    bool alien;                /* polls a queue that carries no consumer queue: a GUARD that can be woken */
-    bool guard;                /* counted among the guards */
-    bool yielded;              /* a yield was sent to it since it entered the library */
-    bool free_return;          /* the application asked for the early return: do not go on */
-    bool passed;               /* was let through at the wait limit */
-    bool cut;                  /* the timeout passed on is shorter than what was asked for */
-    bool drained;              /* CLOSE, DEATH: others were inside when it came */
-    bool suspect;              /* its thread was seen asleep above its frame */
-    bool cancel;               /* woken because its thread is being cancelled */
+    struct visit *next, *prev; /* in the gate's list of occupants, or in a waiting line */
+    int code;                  /* REFUSED: the error to give */
+    int32_t partition;
+    /* From here on zero at the start of each visit. */
+    uint64_t lane;        /* POLL: which queue */
+    int64_t since;        /* when it began to wait */
+    void *topic;          /* PARTITION: what to yield */
+    struct object *object; /* the queue polled or destroyed, if that is how the consumer was named */
+    int overtaken;        /* waiting POLL: how many calls went before it */
+    _Atomic int window;   /* depth of application callbacks running in it */
+    bool alien;           /* polls a queue that carries no consumer queue: a GUARD that can be woken */
+    bool guard;           /* counted among the guards */
+    bool yielded;         /* a yield was sent to it since it entered the library */
+    bool free_return;     /* the application asked for the early return: do not go on */
+    bool passed;          /* was let through at the wait limit */
+    bool cut;             /* the timeout passed on is shorter than what was asked for */
+    bool suspect;         /* its thread was seen asleep above its frame */
+    bool cancel;          /* woken because its thread is being cancelled */
+    char end[];
 };
 
 #define VISITS 8
@@ -84,8 +85,22 @@ static inline struct self *self_get(void)
     return s ? s : self_make();
 }
 /* Pushes a visit; NULL if this thread is nested too deep to keep a record of it. */
-struct visit *self_push(struct self *s);
-void self_pop(struct self *s, struct visit *v);
+static inline struct visit *self_push(struct self *s)
+{
+    if (s->used == VISITS)
+        return NULL;
+    struct visit *v = &s->visits[s->used++];
+    v->outer = s->top;
+    s->top = v;
+    return v;
+}
+
+static inline void self_pop(struct self *s, struct visit *v)
+{
+    s->used = (int)(v - s->visits);
+    s->top = v->outer;
+}
+
 /* Is this address in the stack the thread was born with? (Fibers and coroutines have others.) */
 bool self_on_stack(struct self *s, uintptr_t address);
 /* Calls f for every live thread record, this thread's included; no lock is held. */

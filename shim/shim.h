@@ -21,6 +21,7 @@ struct entry {
     struct consumer *consumer;
     struct self *self;
     int code;                  /* the error to give, if we say no */
+    int error;                 /* errno when the call came: an interrupted poll leaves no trace in it */
     int idle;                  /* a poll of a closed handle: what its timeout was */
     bool empty;                /* the poll brought nothing */
     bool refused;              /* false: the function does not exist in this library */

@@ -8,6 +8,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 const struct call_info rdg_calls[CALL_COUNT] = {
@@ -70,7 +71,7 @@ static bool in_child(struct entry *e, struct consumer *c, const struct question 
     return no(e, RD_KAFKA_RESP_ERR__STATE, q, true);
 }
 
-static void describe(struct visit *v, struct entry *e, struct consumer *c, const struct question *q)
+static inline void describe(struct visit *v, struct entry *e, struct consumer *c, const struct question *q)
 {
     const struct call_info *info = &rdg_calls[q->call];
     int timeout = q->timeout_ms ? *q->timeout_ms : -1;
@@ -80,16 +81,10 @@ static void describe(struct visit *v, struct entry *e, struct consumer *c, const
     v->consumer = c;
     v->self = e->self;
     v->lib = c->lib;
-    v->object = NULL;
     v->frame = q->frame;
-    v->lane = 0;
     v->deadline = timeout == -1 ? FOREVER : timeout > 0 ? timeout * 1000000LL : 0;
-    v->since = 0;
-    v->topic = NULL;
-    v->overtaken = 0;
-    atomic_store_explicit(&v->window, 0, memory_order_relaxed);
     v->timed = timeout == -1 || timeout > 0;
-    v->alien = v->guard = v->yielded = v->free_return = v->passed = v->cut = v->drained = v->cancel = v->suspect = false;
+    memset(&v->lane, 0, offsetof(struct visit, end) - offsetof(struct visit, lane));
 }
 
 /* From 2.6.0 librdkafka takes a timeout that is a multiple of 256 in its own unit for no timeout and lets
@@ -237,6 +232,8 @@ bool rdg_in(struct entry *e, const struct question *q)
     if (!v)
         return straight(e, lib, q->call);
     describe(v, e, c, q);
+    if (v->timed)
+        e->error = errno;
     if (class == POLL)
         find_lane(v, c, o, q);
     else if (class == DEATH && q->kind != HANDLE_KIND)
@@ -258,25 +255,16 @@ bool rdg_again(struct entry *e, bool empty, int *timeout_ms)
     if (!gate_again(v, empty, timeout_ms))
         return false;
     cut_timeout(v, timeout_ms);
+    if (v->timed)
+        errno = e->error;
     return true;
 }
 
 void odd_deferred_destroy(struct consumer *c);
 
-void rdg_out(struct entry *e)
+static void afterwards(struct entry *e, struct self *s, struct consumer *c)
 {
-    struct visit *v = e->visit;
-    struct self *s = e->self;
-    struct consumer *c = v->consumer;
     int saved = errno;
-    if (v->guard) {
-        if (v->object)
-            atomic_fetch_sub(&v->object->inside, 1);
-        guard_leave(c);
-    } else {
-        gate_leave(v);
-    }
-    self_pop(s, v);
     if (c->deferred == s && !inner_visit(s, c))
         odd_deferred_destroy(c);
     if (s->cancel_wanted) {
@@ -289,6 +277,23 @@ void rdg_out(struct entry *e)
     if (e->idle && e->empty)
         gate_idle_poll(e->idle);
     errno = saved;
+}
+
+void rdg_out(struct entry *e)
+{
+    struct visit *v = e->visit;
+    struct self *s = e->self;
+    struct consumer *c = v->consumer;
+    if (v->guard) {
+        if (v->object)
+            atomic_fetch_sub(&v->object->inside, 1);
+        guard_leave(c);
+    } else {
+        gate_leave(v);
+    }
+    self_pop(s, v);
+    if (__builtin_expect(c->deferred == s || s->cancel_wanted || e->idle, 0))
+        afterwards(e, s, c);
 }
 
 /* ------------------------------------------------------------------ saying no */
