@@ -35,17 +35,25 @@ SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
 CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o $(B)/cli/say.o
+UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
+BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
 
 all: $(B)/librdgate.so $(B)/rdgate
 probes: $(PROBES)
+units: $(UNITS)
+benches: $(BENCHES)
 
 # Changed flags rebuild everything (libfiu's stamp).
 FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
 $(B)/flags: FORCE
-	@mkdir -p $(B)/shim $(B)/cli $(B)/probes
+	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/unit $(B)/bench
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
+
+# The command knows where its library is installed.
+$(B)/cli/flags: $(B)/flags FORCE
+	@echo '$(LIBDIR)' | cmp -s - $@ || echo '$(LIBDIR)' > $@
 
 $(B)/exports.map: shim/exports.map.in shim/calls.def $(B)/flags
 	$(call say,MAP,$@)
@@ -63,7 +71,7 @@ $(B)/librdgate.so: $(SHIM_OBJ) $(B)/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPT) -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
 
-$(B)/cli/%.o: shim/cli/%.c $(B)/flags
+$(B)/cli/%.o: shim/cli/%.c $(B)/flags $(B)/cli/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) -DRDGATE_LIBDIR='"$(LIBDIR)"' $(CFLAGS) -c -o $@ $<
 
@@ -84,16 +92,28 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 	$(call say,PROBE,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lrdkafka -lpthread
 
+# Unit tests name the objects of the shim that they need: /* links: say.o options.o */
+.SECONDEXPANSION:
+links = $(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1)))
+$(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
+	$(call say,UNIT,$@)
+	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(LDFLAGS) -lpthread -ldl
+
+# Benchmarks are linked as probes are, with the optimization of the shim.
+$(B)/bench/%: tests/bench/%.c $(B)/flags
+	$(call say,BENCH,$@)
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -MMD -MP -o $@ $< -lrdkafka -lpthread
+
 demo: all probes
 	@scripts/demo
 check: all probes
 	@scripts/check $(TESTS)
-bench: all probes
+bench: all benches
 	@scripts/bench
 lint:
 	@scripts/lint
 format:
-	clang-format -i $(wildcard shim/*.c shim/*.h shim/cli/*.c shim/cli/*.h tests/probes/*.c tests/probes/*.h tests/probes/*.cpp tests/unit/*.c tests/fake/*.c)
+	clang-format -i $(wildcard shim/*.[ch] shim/cli/*.[ch] tests/*/*.[ch] tests/*/*.cpp)
 
 # Atomic: a running program keeps the old file, a new one sees a whole file.
 install: all
@@ -106,5 +126,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all probes demo check bench lint format install clean FORCE
--include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d)
+.PHONY: all probes units benches demo check bench lint format install clean FORCE
+-include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d $(B)/unit/*.d $(B)/bench/*.d)

@@ -253,7 +253,7 @@ static bool borrower_in(const struct consumer *c, const struct visit *v)
 /* What the life of the handle says to this visit: FINE, or the error it gets. */
 static int standing(struct consumer *c, const struct visit *v, bool waiting)
 {
-    switch (c->life) {
+    switch (atomic_load(&c->life)) {
     case OPEN: return FINE;
     case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : FINE;
     case CLOSING_QUEUE:

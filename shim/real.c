@@ -9,6 +9,7 @@
 #include "lookup.h"
 #include "report.h"
 
+#include <errno.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -59,7 +60,7 @@ int real_pthread_cancel(unsigned long thread)
 {
     if (!cancel)
         real_start();
-    return cancel(thread);
+    return cancel ? cancel(thread) : ENOSYS;
 }
 
 int library_count(void)

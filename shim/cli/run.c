@@ -1,6 +1,7 @@
 /*
- * run.c: rdgate run. Puts the shim into LD_PRELOAD, options into RDGATE_*, and becomes the program. It finds the
- * shim beside itself or where it was installed, never in the current directory (CVE-2015-3887 of proxychains).
+ * run.c: rdgate run. Puts the shim into LD_PRELOAD, options into RDGATE_*, and becomes the program. It finds
+ * the shim beside itself or where it was installed, never in the current directory (CVE-2015-3887 of
+ * proxychains).
  */
 #include "cli.h"
 #include "../options.h"
@@ -35,7 +36,8 @@ static void usage(FILE *to)
         fprintf(to, "  %-22s default: %s\n", "", option_infos[i].fallback);
     }
     fprintf(to,
-            "\nExits as the program does; %d wrong usage, %d no librdgate.so, %d and %d as a shell does when the\n"
+            "\nExits as the program does; %d wrong usage, %d no librdgate.so, %d and %d as a shell does when "
+            "the\n"
             "program cannot be run or is not there.\n",
             EXIT_USAGE, EXIT_NO_SHIM, EXIT_NOT_RUN, EXIT_NO_PROGRAM);
 }
@@ -70,6 +72,20 @@ static bool names_shim(const char *list, const char *shim)
     return false;
 }
 
+/* In quotes where a shell would need them, so that the line can be pasted. */
+static void print_word(const char *word)
+{
+    if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=%+,@") ==
+                     strlen(word)) {
+        fputs(word, stdout);
+        return;
+    }
+    putchar('\'');
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){*word, 0}, stdout);
+    putchar('\'');
+}
+
 /* --max-wait-ms=5 or --max-wait-ms 5. Returns how many arguments it took, or -1. */
 static int take_option(const char *arg, const char *next)
 {
@@ -81,7 +97,9 @@ static int take_option(const char *arg, const char *next)
         return -1;
     }
     for (size_t i = 0; i < n; i++)
-        name[i] = arg[2 + i] == '-' ? '_' : (char)(arg[2 + i] >= 'a' && arg[2 + i] <= 'z' ? arg[2 + i] - 32 : arg[2 + i]);
+        name[i] = arg[2 + i] == '-'
+                      ? '_'
+                      : (char)(arg[2 + i] >= 'a' && arg[2 + i] <= 'z' ? arg[2 + i] - 32 : arg[2 + i]);
     bool known = false;
     for (int i = 0; i < option_count; i++)
         known |= strcmp(option_infos[i].name, name) == 0;
@@ -140,12 +158,15 @@ int cli_run(int argc, char **argv)
     }
     char shim[PATH_MAX];
     if (!find_shim(shim)) {
-        fprintf(stderr, "rdgate run: librdgate.so is neither beside rdgate nor in %s; make install puts it there\n",
+        fprintf(stderr,
+                "rdgate run: librdgate.so is neither beside rdgate nor in %s; make install puts it there\n",
                 RDGATE_LIBDIR);
         return EXIT_NO_SHIM;
     }
     if (strpbrk(shim, " :")) {
-        fprintf(stderr, "rdgate run: LD_PRELOAD cannot name %s: it has a space or colon; install it elsewhere\n", shim);
+        fprintf(stderr,
+                "rdgate run: LD_PRELOAD cannot name %s: it has a space or colon; install it elsewhere\n",
+                shim);
         return EXIT_NO_SHIM;
     }
     const char *before = getenv("LD_PRELOAD");
@@ -155,20 +176,26 @@ int cli_run(int argc, char **argv)
     else if (asprintf(&preload, "%s%s%s", before ? before : "", before && *before ? ":" : "", shim) < 0)
         preload = NULL;
     if (!preload || setenv("LD_PRELOAD", preload, 1)) {
+        free(preload);
         fputs("rdgate run: out of memory\n", stderr);
         return EXIT_NOT_RUN;
     }
     if (dry) {
-        printf("LD_PRELOAD=%s", preload);
+        fputs("LD_PRELOAD=", stdout);
+        print_word(preload);
         for (int k = 0; k < option_count; k++) {
             char variable[80];
             snprintf(variable, sizeof(variable), "RDGATE_%s", option_infos[k].name);
             const char *value = getenv(variable);
-            if (value)
-                printf(" %s=%s", variable, value);
+            if (!value)
+                continue;
+            printf(" %s=", variable);
+            print_word(value);
         }
-        for (int k = i; k < argc; k++)
-            printf(" %s", argv[k]);
+        for (int k = i; k < argc; k++) {
+            putchar(' ');
+            print_word(argv[k]);
+        }
         putchar('\n');
         free(preload);
         return 0;
