@@ -38,8 +38,11 @@ CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
 
+CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
+	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
+
 all: $(B)/librdgate.so $(B)/rdgate
-probes: $(PROBES)
+probes: $(PROBES) $(CALM)
 
 # Changed flags rebuild everything (libfiu's stamp).
 FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
@@ -84,6 +87,18 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 	$(call say,PROBE,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lrdkafka -lpthread
 
+# Calm programs behave well without the shim, and must with it. Their libraries are plugins to load.
+CALM_LIBS = -lrdkafka -lpthread -ldl
+$(B)/calm/%: tests/calm/%.c $(B)/flags
+	$(call say,CALM,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -rdynamic -o $@ $< $(CALM_LD) $(CALM_LIBS)
+
+$(B)/calm/lib/%.so: tests/calm/lib/%.c $(B)/flags
+	$(call say,CALM,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -fPIC -shared -o $@ $< $(CALM_LD) $(CALM_LIBS)
+
 demo: all probes
 	@scripts/demo
 check: all probes
@@ -107,4 +122,4 @@ clean:
 
 FORCE:
 .PHONY: all probes demo check bench lint format install clean FORCE
--include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d)
+-include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d $(B)/calm/*.d $(B)/calm/lib/*.d)
