@@ -28,7 +28,7 @@ _calm_env() {
     fi
 }
 
-declare -A CALM_WITHOUT=()
+declare -gA CALM_WITHOUT=()
 
 # calm RUN PROGRAM ARGS...: stdout in OUT, stderr in ERR
 calm() {

@@ -4,23 +4,20 @@ load calm
 
 @test "a poll with timeout 0 never waits for a long call of another thread" {
     for run in "${RUNS[@]}"; do
-        for kind in consumer_poll consume_queue queue_poll batch poll; do
-            calm "$run" nowait $kind 0
-            is holder_inside 1; is holder NO_ERROR; is messages 3
-            case $kind in consumer_poll | consume_queue) is timed_out 200 ;; esac
-            quiet
-        done
+        calm "$run" nowait 0
+        is holder_inside 1; is holder NO_ERROR; is messages 3
+        is consumer_poll_timed_out 200; is consume_queue_timed_out 200
+        quiet
     done
 }
 
 @test "a poll with a timeout waits for a long call of another thread no longer than that" {
     for run in "${RUNS[@]}"; do
-        for kind in consumer_poll consume_queue queue_poll batch poll; do
-            calm "$run" nowait $kind 100
-            is holder_inside 1; is holder NO_ERROR; is messages 3; is early 0
-            case $kind in consumer_poll | consume_queue) is timed_out 5 ;; esac
-            quiet
-        done
+        calm "$run" nowait 100
+        is holder_inside 1; is holder NO_ERROR; is messages 3
+        is consumer_poll_timed_out 3; is consume_queue_timed_out 3
+        is consumer_poll_early 0; is consume_queue_early 0; is queue_poll_early 0; is batch_early 0; is poll_early 0
+        quiet
     done
 }
 

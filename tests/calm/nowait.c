@@ -1,7 +1,7 @@
 /*
- * nowait KIND TIMEOUT
+ * nowait TIMEOUT
  * While another thread sits in a long call, a poll of TIMEOUT ms takes no longer than that: with 0 it never
- * waits. How long is long is the mock broker's business: it answers after 4 s.
+ * waits. How long is long is the mock broker's business: it answers after 5 s.
  */
 #include "calm.h"
 
@@ -15,28 +15,12 @@ static void holder(struct thread *t)
     say("holder=%s", rd_kafka_err2name(e));
 }
 
-int main(int argc, char **argv)
+static void polls(const char *kind, rd_kafka_queue_t *q, int timeout, int n)
 {
-    const char *kind = argc > 1 ? argv[1] : "consumer_poll";
-    int timeout = argc > 2 ? atoi(argv[2]) : 0, polls = timeout ? 5 : 200, timed_out = 0, early = 0;
-    rd_kafka_queue_t *q;
-    struct thread h;
+    int timed_out = 0, early = 0;
     double slowest = 0;
 
-    mock_start(1);
-    rk = consumer_new(consumer_conf("nowait", NULL));
-    q = rd_kafka_queue_get_consumer(rk);
-    assign(rk, 1);
-    warm(rk, 1);
-    if (!strcmp(kind, "poll"))
-        rd_kafka_poll_set_consumer(rk);
-
-    /* query_watermark_offsets asks twice, for the first and for the last */
-    mock_answer(LIST_OFFSETS, 2, RD_KAFKA_RESP_ERR_NO_ERROR, 4000);
-    start(&h, holder, NULL, 0);
-    UNTIL(mock_unused(LIST_OFFSETS) == 0, 10000);
-
-    for (int i = 0; i < polls; i++) {
+    for (int i = 0; i < n; i++) {
         double t0 = now_ms(), took;
         rd_kafka_message_t *m = NULL;
         rd_kafka_event_t *ev = NULL;
@@ -50,10 +34,8 @@ int main(int argc, char **argv)
             ev = rd_kafka_queue_poll(q, timeout);
         else if (!strcmp(kind, "batch"))
             rd_kafka_consume_batch_queue(q, timeout, &m, 1);
-        else if (!strcmp(kind, "poll"))
-            rd_kafka_poll(rk, timeout);
         else
-            die("what is %s?", kind);
+            rd_kafka_poll(rk, timeout);
         if (!m && !ev && errno == ETIMEDOUT && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__TIMED_OUT)
             timed_out++;
         if (m || ev)
@@ -64,11 +46,32 @@ int main(int argc, char **argv)
         if (took < timeout - 5)
             early++;
     }
-    say("polls=%d", polls);
-    say("timed_out=%d", timed_out);
-    say("early=%d", early);
+    say("%s_timed_out=%d", kind, timed_out);
+    say("%s_early=%d", kind, early);
+    say("%s_slowest_ms=%d", kind, (int)slowest);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *kinds[] = {"consumer_poll", "consume_queue", "queue_poll", "batch", "poll"};
+    int timeout = argc > 1 ? atoi(argv[1]) : 0;
+    rd_kafka_queue_t *q;
+    struct thread h;
+
+    mock_start(1);
+    rk = consumer_new(consumer_conf("nowait", NULL));
+    q = rd_kafka_queue_get_consumer(rk);
+    assign(rk, 1);
+    warm(rk, 1);
+    rd_kafka_poll_set_consumer(rk);
+
+    /* query_watermark_offsets asks twice, for the first and for the last */
+    mock_answer(LIST_OFFSETS, 2, RD_KAFKA_RESP_ERR_NO_ERROR, 5000);
+    start(&h, holder, NULL, 0);
+    UNTIL(mock_unused(LIST_OFFSETS) == 0, 10000);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        polls(kinds[i], q, timeout, timeout ? 3 : 200);
     say("holder_inside=%d", !h.done);
-    say("slowest_ms=%d", (int)slowest);
     join(&h, 30000);
 
     /* and what comes afterwards comes */
