@@ -42,6 +42,31 @@ calm() {
     (( rc == 0 )) || _calm_no "exit code $rc"
 }
 
+# calm_begin RUN PROGRAM ARGS... in setup_file starts it in the background; calm_end with the same words waits
+# for it and judges it as calm does. For programs that take long because time has to pass.
+calm_begin() {
+    local file
+    file=$(_calm_file "$@")
+    _calm_env "$1" || return
+    (
+        rc=0
+        timeout -k 5 "${CALM_TIMEOUT:-120}" "${CALM_ENV[@]}" "$CALM/$2" "${@:3}" >"$file.out" 2>"$file.err" || rc=$?
+        echo $rc >"$file.tmp" && mv "$file.tmp" "$file.rc"
+    ) </dev/null 3>&- &
+}
+calm_end() {
+    local file deadline=$((SECONDS + 150))
+    RUN=$1 CMD="${*:2}"
+    file=$(_calm_file "$@")
+    until [[ -e $file.rc ]]; do
+        (( SECONDS < deadline )) || _calm_no "has not ended"
+        sleep 0.1
+    done
+    OUT=$(<"$file.out") ERR=$(<"$file.err")
+    (( $(<"$file.rc") == 0 )) || _calm_no "exit code $(<"$file.rc")"
+}
+_calm_file() { local words="$*"; echo "$BATS_FILE_TMPDIR/${words//[^a-zA-Z0-9.@_-]/_}"; }
+
 _calm_no() {
     printf '%s\n' "$RUN: $CMD: $*" "--- stdout" "$OUT" "--- stderr" "$ERR"
     return 1

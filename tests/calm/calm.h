@@ -162,12 +162,20 @@ UNUSED static void set(rd_kafka_conf_t *conf, const char *key, const char *value
         die("%s=%s: %s", key, value, err);
 }
 
+/* How long the mock lets a new group wait for more members: from 2.6; before it is 3 s. */
+UNUSED static void mock_group_delay(int ms)
+{
+    void (*delay)(rd_kafka_mock_cluster_t *, int32_t);
+    *(void **)&delay = dlsym(RTLD_DEFAULT, "rd_kafka_mock_group_initial_rebalance_delay_ms");
+    if (delay)
+        delay(mock, ms);
+}
+
 /* A producer with a one-broker mock cluster inside, and a topic. */
 UNUSED static void mock_start(int partitions)
 {
     char err[256];
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    void (*delay)(rd_kafka_mock_cluster_t *, int32_t);
     rd_kafka_resp_err_t e;
 
     set(conf, "test.mock.num.brokers", "1");
@@ -180,10 +188,7 @@ UNUSED static void mock_start(int partitions)
     if (!mock)
         die("no mock cluster");
     bootstrap = rd_kafka_mock_cluster_bootstraps(mock);
-    /* from 2.6 the mock need not let a new group wait 3 s */
-    *(void **)&delay = dlsym(RTLD_DEFAULT, "rd_kafka_mock_group_initial_rebalance_delay_ms");
-    if (delay)
-        delay(mock, 0);
+    mock_group_delay(0);
     e = rd_kafka_mock_topic_create(mock, TOPIC, partitions, 1);
     if (e)
         die("topic: %s", rd_kafka_err2str(e));
