@@ -40,8 +40,11 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
 
+CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
+	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
+
 all: $(B)/librdgate.so $(B)/rdgate
-probes: $(PROBES)
+probes: $(PROBES) $(CALM)
 units: $(UNITS)
 benches: $(BENCHES)
 
@@ -104,6 +107,18 @@ $(B)/bench/%: tests/bench/%.c $(B)/flags
 	$(call say,BENCH,$@)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -MMD -MP -o $@ $< -lrdkafka -lpthread
 
+# Calm programs behave well without the shim, and must with it. Their libraries are plugins to load.
+CALM_LIBS = -lrdkafka -lpthread -ldl
+$(B)/calm/%: tests/calm/%.c $(B)/flags
+	$(call say,CALM,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -rdynamic -o $@ $< $(CALM_LD) $(CALM_LIBS)
+
+$(B)/calm/lib/%.so: tests/calm/lib/%.c $(B)/flags
+	$(call say,CALM,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -fPIC -shared -o $@ $< $(CALM_LD) $(CALM_LIBS)
+
 demo: all probes
 	@scripts/demo
 check: all probes
@@ -127,4 +142,4 @@ clean:
 
 FORCE:
 .PHONY: all probes units benches demo check bench lint format install clean FORCE
--include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d $(B)/unit/*.d $(B)/bench/*.d)
+-include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d $(B)/unit/*.d $(B)/bench/*.d $(B)/calm/*.d $(B)/calm/lib/*.d)
