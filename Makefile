@@ -37,14 +37,16 @@ CLI_C    := $(wildcard shim/cli/*.c)
 CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
+CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppclient goclient)
 
 all: $(B)/librdgate.so $(B)/rdgate
 probes: $(PROBES)
+clients: $(CLIENTS)
 
 # Changed flags rebuild everything (libfiu's stamp).
 FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
 $(B)/flags: FORCE
-	@mkdir -p $(B)/shim $(B)/cli $(B)/probes
+	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/clients
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
 
 $(B)/exports.map: shim/exports.map.in shim/calls.def $(B)/flags
@@ -84,9 +86,34 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 	$(call say,PROBE,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lrdkafka -lpthread
 
+# Clients are other people's: each is built as its users build it.
+CLIENT_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP
+
+$(B)/clients/mockcluster: tests/clients/mockcluster.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -o $@ $< -lrdkafka
+$(B)/clients/host: tests/clients/host.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -o $@ $< -ldl
+$(B)/clients/plugin.so: tests/clients/plugin.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -shared -fPIC -o $@ $< -lrdkafka
+$(B)/clients/count.so: tests/clients/count.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -shared -fPIC -o $@ $< -ldl
+$(B)/clients/cppclient: tests/clients/cppclient.cpp $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lpthread
+# From Debian's Go sources alone, no network.
+$(B)/clients/goclient: tests/clients/goclient.go
+	$(call say,GO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)GO111MODULE=off GOTOOLCHAIN=local GOFLAGS= GOPATH=/usr/share/gocode GOCACHE=$(CURDIR)/$(B)/gocache \
+		go build -tags dynamic -o $@ $<
+
 demo: all probes
 	@scripts/demo
-check: all probes
+check: all probes clients
 	@scripts/check $(TESTS)
 bench: all probes
 	@scripts/bench
@@ -106,5 +133,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all probes demo check bench lint format install clean FORCE
--include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d)
+.PHONY: all probes clients demo check bench lint format install clean FORCE
+-include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d $(B)/clients/*.d)
