@@ -167,7 +167,8 @@ static void run_destroy(void)
     end(true, "poll returned first, then the handle was freed");
 }
 
-/* ---- callback, own-lock: a callback hands work to a pool, and the pool's only thread is busy with us ---- */
+/* ---- callback, own-lock: a callback hands work to a pool, and the pool's only thread is busy with us ----
+ */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, pool = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t pool_moved = PTHREAD_COND_INITIALIZER;
@@ -279,7 +280,8 @@ static void run_share(void)
         snprintf(where, sizeof where, "stop number %d: close does not return", round);
         at(where);
         rd_kafka_consumer_close(consumer);
-        snprintf(where, sizeof where, "stop number %d: a poll or commit beside the close never returns", round);
+        snprintf(where, sizeof where, "stop number %d: a poll or commit beside the close never returns",
+                 round);
         at(where);
         stop = true;
         for (int i = 0; i < 2; i++)
