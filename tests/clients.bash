@@ -30,7 +30,7 @@ half() {
     [ "$half" = plain ] || ours=$RDGATE_SO
     preload=${PRELOAD_FIRST:+$PRELOAD_FIRST:}$ours${PRELOAD_LAST:+:$PRELOAD_LAST} # empty names are no matter to ld.so
     local at=$BATS_TEST_TMPDIR/$name.$half
-    timeout -s KILL "$seconds" env ${preload:+LD_PRELOAD="$preload"} RDGATE_VERBOSE=1 "${@//GROUP/$name-$half}" \
+    timeout -s KILL "$seconds" env -u RDGATE_SO ${preload:+LD_PRELOAD="$preload"} RDGATE_VERBOSE=1 "${@//GROUP/$name-$half}" \
         >"$at.out" 2>"$at.err" </dev/null 3>&- || status=$?
     echo "$status" >"$at.status"
 }
