@@ -1,12 +1,12 @@
 # calm.bash: run a calm program without and with the shim, on every librdkafka, and judge its key=value lines.
 # A test loops over RUNS: for run in "${RUNS[@]}"; do calm "$run" PROGRAM ARGS; is KEY VALUE; done
 ROOT=${ROOT:-$(cd "$BATS_TEST_DIRNAME/.." && pwd)}
-RDGATE_SO=${RDGATE_SO:-$ROOT/build/librdgate.so}
+GATE_SO=${GATE_SO:-$ROOT/build/librdgate.so}
 CALM=$ROOT/build/calm
 
-# Library directories from RDGATE_TEST_LIBS, colon-separated; an empty element is the system's librdkafka.
+# Library directories from GATE_TEST_LIBS, colon-separated; an empty element is the system's librdkafka.
 _calm_runs() {
-    local libs=${RDGATE_TEST_LIBS-} kind dir
+    local libs=${GATE_TEST_LIBS-} kind dir
     RUNS=()
     libs+=:
     while [[ $libs ]]; do
@@ -23,8 +23,8 @@ _calm_env() {
     CALM_ENV=(env -u LD_PRELOAD)
     [[ ${1#*@} ]] && CALM_ENV+=("LD_LIBRARY_PATH=${1#*@}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
     if [[ $1 == with@* ]]; then
-        [[ -e $RDGATE_SO ]] || { echo "no shim: $RDGATE_SO"; return 1; }
-        CALM_ENV+=("LD_PRELOAD=$RDGATE_SO")
+        [[ -e $GATE_SO ]] || { echo "no shim: $GATE_SO"; return 1; }
+        CALM_ENV+=("LD_PRELOAD=$GATE_SO")
     fi
 }
 

@@ -1,7 +1,7 @@
 # Helpers of clients.bats: a cluster of its own, and every client in two halves, without the shim and with it.
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
-RDGATE_SO=${RDGATE_SO:-$ROOT/build/librdgate.so}
+GATE_SO=${GATE_SO:-$ROOT/build/librdgate.so}
 # shellcheck disable=SC2034 # for clients.bats
 HERE=$ROOT/tests/clients
 BUILD=$ROOT/build/clients
@@ -27,10 +27,10 @@ cluster_down() {
 half() {
     local name=$1 half=$2 seconds=$3 ours="" preload status=0
     shift 3
-    [ "$half" = plain ] || ours=$RDGATE_SO
+    [ "$half" = plain ] || ours=$GATE_SO
     preload=${PRELOAD_FIRST:+$PRELOAD_FIRST:}$ours${PRELOAD_LAST:+:$PRELOAD_LAST} # empty names are no matter to ld.so
     local at=$BATS_TEST_TMPDIR/$name.$half
-    timeout -s KILL "$seconds" env -u RDGATE_SO ${preload:+LD_PRELOAD="$preload"} RDGATE_VERBOSE=1 "${@//GROUP/$name-$half}" \
+    timeout -s KILL "$seconds" env -u GATE_SO ${preload:+LD_PRELOAD="$preload"} RDGATE_VERBOSE=1 "${@//GROUP/$name-$half}" \
         >"$at.out" 2>"$at.err" </dev/null 3>&- || status=$?
     echo "$status" >"$at.status"
 }
@@ -39,7 +39,7 @@ half() {
 both() {
     local name=$1 seconds=$2
     shift 2
-    [ -e "$RDGATE_SO" ] || { echo "no shim at $RDGATE_SO" >&2; return 1; }
+    [ -e "$GATE_SO" ] || { echo "no shim at $GATE_SO" >&2; return 1; }
     half "$name" plain "$seconds" "$@" 2>/dev/null &
     half "$name" gated "$seconds" "$@" 2>/dev/null &
     wait
