@@ -62,7 +62,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FAST ((uintptr_t)1)
 #define SLOW ((uintptr_t)2)
 #define TAGS ((uintptr_t)63)
 
@@ -570,19 +569,19 @@ static enum admission await(struct consumer *c, struct visit *v)
 
 /* ------------------------------------------------------------------ entering and leaving */
 
-static int64_t tick_ns;
+static _Atomic int64_t tick_ns;
 
 /* Exact to a tick and cheap: read before every poll with a timeout, used only if the poll is preempted. The tick
  * is added, so that no preempted poll ends too early. */
-static int64_t coarse_ns(void)
+int64_t coarse_ns(void)
 {
     struct timespec t;
-    if (!tick_ns) {
+    if (!atomic_load_explicit(&tick_ns, memory_order_relaxed)) {
         clock_getres(CLOCK_MONOTONIC_COARSE, &t);
         tick_ns = t.tv_nsec;
     }
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + tick_ns;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + atomic_load_explicit(&tick_ns, memory_order_relaxed);
 }
 
 int rest_ms(const struct visit *v)

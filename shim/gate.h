@@ -61,6 +61,7 @@ struct consumer {
     rd_kafka_t *rk;
     const struct library *lib;
     bool is_consumer;
+    bool plain; /* a consumer, in a mode where a lonely call need not be looked at */
     bool expected; /* rd_kafka_new is running */
     uint32_t generation;
     const rd_kafka_conf_t *conf;         /* rd_kafka_conf(rk) */
@@ -115,6 +116,8 @@ void gate_reset(struct consumer *c);
 bool gate_is_idle(struct consumer *c);
 void gate_after_fork(struct consumer *c);
 
+/* The monotonic clock, a tick late at most, cheaply. */
+int64_t coarse_ns(void);
 /* Milliseconds of the call's own timeout that are left; 0 if none. */
 int rest_ms(const struct visit *v);
 

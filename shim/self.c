@@ -70,7 +70,7 @@ struct self *self_make(void)
     s->tid = (int)syscall(SYS_gettid);
     s->thread = pthread_self();
     /* librdkafka names its threads rdk:main, rdk:brokerN, rdk:bg (rdkafka.c, rdkafka_broker.c). */
-    s->librdkafka = strncmp(name, "rdk:", 4) == 0;
+    s->librdkafka = s->unusual = strncmp(name, "rdk:", 4) == 0;
     s->live = true;
     rdg_self = s;
     if (key_made == 1)

@@ -65,6 +65,7 @@ struct self {
     int used;
     int tid;
     bool librdkafka;  /* a thread of the library itself */
+    bool unusual;     /* librdkafka or last_set: no call of this thread is lonely */
     bool live;
     pthread_t thread;
     uintptr_t stack_from, stack_to; /* 0 until asked for */
@@ -99,6 +100,12 @@ static inline void self_pop(struct self *s, struct visit *v)
 {
     s->used = (int)(v - s->visits);
     s->top = v->outer;
+}
+
+static inline void self_forget_error(struct self *s)
+{
+    s->last_set = false;
+    s->unusual = s->librdkafka;
 }
 
 /* Is this address in the stack the thread was born with? (Fibers and coroutines have others.) */

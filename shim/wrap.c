@@ -194,7 +194,7 @@ bool rdg_in(struct entry *e, const struct question *q)
     e->idle = 0;
     e->empty = e->refused = false;
     if (s && s->last_set)
-        s->last_set = false;
+        self_forget_error(s);
     if (!c) {
         const struct library *lib = library_inside(q->caller);
         if (!lib)
@@ -318,7 +318,7 @@ void rdg_last_error(const struct entry *e)
         return;
     s->last_error = (rd_kafka_resp_err_t)e->code;
     s->last_real = e->lib->rd_kafka_last_error();
-    s->last_set = true;
+    s->last_set = s->unusual = true;
 }
 
 /* ------------------------------------------------------------------ unwinding */
@@ -362,33 +362,35 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
 #define TIMEOUT_timeout_ms &timeout_ms
 
 #define QUESTION(name, key_kind, key_pointer, timeout)                                                       \
-    struct question q = {.call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER,         \
-                         .frame = FRAME, .timeout_ms = timeout};                                             \
-    struct entry e
+    {.call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER, .frame = FRAME, .timeout_ms = timeout}
 
-/* A class decides whether there is a loop; the compiler drops what cannot be. */
-#define BODY_value(result, name, parameters, arguments, key, class_, fail, timeout)                          \
+/* The row's columns are constants here, so of each body only what the class needs is left. */
+#define BODY_value(result, name, parameters, arguments, key, class_, fail, timeout, traits_)                 \
     PUBLIC result name parameters                                                                            \
     {                                                                                                        \
-        QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                                        \
+        struct entry e;                                                                                      \
         UNWOUND;                                                                                             \
-        if (!rdg_in(&e, &q))                                                                                 \
-            return FAIL_##fail;                                                                              \
-        result r;                                                                                            \
-        do                                                                                                   \
-            r = e.lib->name arguments;                                                                       \
-        while (class_ == POLL && e.visit && rdg_again(&e, !r, q.timeout_ms));                                \
-        if (e.visit) {                                                                                       \
-            if (class_ == POLL && r && odd_result(&e, CALL_##name, (void *)(uintptr_t)r))                    \
-                r = 0;                                                                                       \
-            rdg_out(&e);                                                                                     \
+        if (KIND_##key != HANDLE_KIND || class_ > CALL ||                                                    \
+            !lonely_in(&e, CALL_##name, class_, traits_, KEY_##key, CALLER, FRAME, TIMEOUT_##timeout)) {     \
+            struct question q = QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                    \
+            if (!rdg_in(&e, &q))                                                                             \
+                return FAIL_##fail;                                                                          \
         }                                                                                                    \
+        result r = e.lib->name arguments;                                                                    \
+        if (!e.visit || (!((traits_) & EVENT) && lonely_out(&e)))                                            \
+            return r;                                                                                        \
+        while (class_ == POLL && rdg_again(&e, !r, TIMEOUT_##timeout))                                       \
+            r = e.lib->name arguments;                                                                       \
+        if (class_ == POLL && r && odd_result(&e, CALL_##name, (void *)(uintptr_t)r))                        \
+            r = 0;                                                                                           \
+        rdg_out(&e);                                                                                         \
         return r;                                                                                            \
     }
-#define BODY_nothing(result, name, parameters, arguments, key, class, fail, timeout)                         \
+#define BODY_nothing(result, name, parameters, arguments, key, class_, fail, timeout, traits_)               \
     PUBLIC void name parameters                                                                              \
     {                                                                                                        \
-        QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                                        \
+        struct entry e;                                                                                      \
+        struct question q = QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                        \
         UNWOUND;                                                                                             \
         if (!rdg_in(&e, &q))                                                                                 \
             return;                                                                                          \
@@ -402,7 +404,7 @@ bool odd_result(struct entry *e, int call, void *result);
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define CALL(kind, result, name, parameters, arguments, key, class, fail, timeout, traits)                   \
-    BODY_##kind(result, name, parameters, arguments, key, class, fail, timeout)
+    BODY_##kind(result, name, parameters, arguments, key, class, fail, timeout, traits)
 #include "calls.def"
 
 const void *const rdg_wrappers[CALL_COUNT] = {
