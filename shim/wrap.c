@@ -38,7 +38,7 @@ static void counted(const struct library *lib, int which)
 /* Frames that this thread has left by longjmp lie at or below the one it calls from now. */
 static void drop_dead_frames(struct self *s, uintptr_t frame)
 {
-    if (s->top->frame <= frame && self_on_stack(s, s->top->frame) && self_on_stack(s, frame))
+    if (s->top->frame <= frame && self_same_stack(s, s->top->frame, frame))
         gate_abandon(s, frame + 1, CALLBACK_ESCAPED);
 }
 
@@ -66,7 +66,8 @@ static bool no(struct entry *e, int code, const struct question *q, bool dead)
 static bool in_child(struct entry *e, struct consumer *c, const struct question *q)
 {
     report_once(USE_AFTER_FORK, c, q->call, NULL, -1);
-    if (rdg_options.mode == OBSERVE || rdg_calls[q->call].class == GUARD)
+    uint8_t class = rdg_calls[q->call].class;
+    if (rdg_options.mode == OBSERVE || class >= GUARD || (class == DEATH && q->kind != HANDLE_KIND))
         return straight(e, c->lib, q->call);
     return no(e, RD_KAFKA_RESP_ERR__STATE, q, true);
 }
@@ -216,7 +217,9 @@ bool rdg_in(struct entry *e, const struct question *q)
         struct visit *outer = inner_visit(s, c);
         if (outer && !atomic_load(&outer->window))
             return straight(e, lib, q->call); /* librdkafka calls itself by way of us */
-        nested = outer != NULL;
+        /* A poll that is a guard holds no gate, and so its callback has none to pass. */
+        for (; outer && !nested; outer = outer->outer)
+            nested = outer->consumer == c && !outer->guard;
     }
     if (c->forked)
         return in_child(e, c, q);
@@ -228,6 +231,10 @@ bool rdg_in(struct entry *e, const struct question *q)
     uint8_t class = rdg_calls[q->call].class;
     if (class == BIRTH || class == PASS || (nested && class == GUARD))
         return straight(e, lib, q->call);
+    /* In a callback of the close itself: this poll could take the terminate that the close waits for. */
+    if (nested && class == POLL && q->kind != TOPIC_KIND && (c->life == CLOSING || c->life == DESTROYING) &&
+        (q->kind == HANDLE_KIND || o->carries) && rdg_options.mode != OBSERVE)
+        return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
     struct visit *v = self_push(s);
     if (!v)
         return straight(e, lib, q->call);
