@@ -39,16 +39,21 @@ UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
+CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppclient goclient)
+
+CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
+	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
 all: $(B)/librdgate.so $(B)/rdgate
-probes: $(PROBES)
+probes: $(PROBES) $(CALM)
 units: $(UNITS)
 benches: $(BENCHES)
+clients: $(CLIENTS)
 
 # Changed flags rebuild everything (libfiu's stamp).
 FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
 $(B)/flags: FORCE
-	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/unit $(B)/bench
+	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/unit $(B)/bench $(B)/clients
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
 
 # The command knows where its library is installed.
@@ -104,9 +109,46 @@ $(B)/bench/%: tests/bench/%.c $(B)/flags
 	$(call say,BENCH,$@)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -MMD -MP -o $@ $< -lrdkafka -lpthread
 
+# Calm programs behave well without the shim, and must with it. Their libraries are plugins to load.
+CALM_LIBS = -lrdkafka -lpthread -ldl
+$(B)/calm/%: tests/calm/%.c $(B)/flags
+	$(call say,CALM,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -rdynamic -o $@ $< $(CALM_LD) $(CALM_LIBS)
+
+$(B)/calm/lib/%.so: tests/calm/lib/%.c $(B)/flags
+	$(call say,CALM,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -fPIC -shared -o $@ $< $(CALM_LD) $(CALM_LIBS)
+
+# Clients are other people's: each is built as its users build it.
+CLIENT_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP
+
+$(B)/clients/mockcluster: tests/clients/mockcluster.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -o $@ $< -lrdkafka
+$(B)/clients/host: tests/clients/host.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -o $@ $< -ldl
+$(B)/clients/plugin.so: tests/clients/plugin.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -shared -fPIC -o $@ $< -lrdkafka
+$(B)/clients/count.so: tests/clients/count.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -shared -fPIC -o $@ $< -ldl
+$(B)/clients/cppclient: tests/clients/cppclient.cpp $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lpthread
+# From Debian's Go sources alone, no network.
+$(B)/clients/goclient: tests/clients/goclient.go
+	$(call say,GO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)GO111MODULE=off GOTOOLCHAIN=local GOFLAGS= GOPATH=/usr/share/gocode GOCACHE=$(CURDIR)/$(B)/gocache \
+		go build -tags dynamic -o $@ $<
+
 demo: all probes
 	@scripts/demo
-check: all probes
+check: all probes clients
 	@scripts/check $(TESTS)
 bench: all benches
 	@scripts/bench
@@ -126,5 +168,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all probes units benches demo check bench lint format install clean FORCE
--include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d $(B)/unit/*.d $(B)/bench/*.d)
+.PHONY: all probes units benches clients demo check bench lint format install clean FORCE
+-include $(foreach d,shim cli probes unit bench calm calm/lib clients,$(wildcard $(B)/$(d)/*.d))

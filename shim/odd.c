@@ -597,40 +597,51 @@ static void destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
     handle_gone(c);
 }
 
-/* true: the call is over and done with. */
-static bool not_to_be_destroyed(struct entry *e, const struct question *q, int flags, bool in)
+/* Called inside a callback of the same handle: the frames that we return to are still inside librdkafka, so the
+ * handle dies when the outermost of them has returned (rdg_out). */
+static bool put_off(const rd_kafka_t *rk, const void *caller, int flags)
 {
-    struct consumer *c = e->consumer;
-    if (!in) {
-        if (c && c->life != GONE && c->life != DESTROYING && !c->forked) {
-            /* Nobody could be made to leave within the limit: a leak beats a crash. */
-            report(HANDLE_LEAKED, c, q->call, c->inside, rdg_options.max_wait_ms);
-            gate_destroyed(c, q->call);
-            handle_gone(c);
-        } else if (c && !c->forked) {
-            report_once(DOUBLE_DESTROY, c, q->call, NULL, -1);
-        }
-        return true;
-    }
-    if (!e->visit || !acts())
+    struct object *o = object_find(HANDLE_KIND, rk);
+    struct consumer *c = o ? o->consumer : NULL;
+    struct self *s = rdg_self;
+    if (!c || !s || !s->top || !acts() || c->forked || c->life >= DESTROYING || library_inside(caller) == c->lib)
         return false;
-    for (struct visit *v = e->visit->outer; v; v = v->outer) {
+    for (struct visit *v = s->top; v; v = v->outer) {
         if (v->consumer != c)
             continue;
-        /* Called inside a callback of the same handle: the frames that we return to are still inside. */
-        c->deferred_flags = q->call == CALL_rd_kafka_destroy_flags ? flags : -1;
-        c->deferred = e->self;
+        if (!atomic_load(&v->window))
+            return false; /* librdkafka itself */
+        c->deferred_flags = flags;
+        c->deferred = s;
         return true;
     }
     return false;
 }
+
+/* The gate did not let the destroy in. */
+static void not_destroyed(const struct entry *e, const struct question *q)
+{
+    struct consumer *c = e->consumer;
+    if (!c || c->forked)
+        return;
+    if (c->life < DESTROYING) {
+        /* Nobody could be made to leave within the limit: a leak beats a crash. */
+        report(HANDLE_LEAKED, c, q->call, c->inside, rdg_options.max_wait_ms);
+        gate_destroyed(c, q->call);
+        handle_gone(c);
+    } else {
+        report_once(DOUBLE_DESTROY, c, q->call, NULL, -1);
+    }
+}
+
+#define NO_FLAGS (-1)
 
 void odd_deferred_destroy(struct consumer *c)
 {
     int flags = c->deferred_flags;
     rd_kafka_t *rk = c->rk;
     c->deferred = NULL;
-    if (flags == -1)
+    if (flags == NO_FLAGS)
         rd_kafka_destroy(rk);
     else
         rd_kafka_destroy_flags(rk, flags);
@@ -639,9 +650,13 @@ void odd_deferred_destroy(struct consumer *c)
 #define DESTROY(name, flags, ...)                                                                            \
     PUBLIC void name(__VA_ARGS__)                                                                            \
     {                                                                                                        \
-        ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
-        if (not_to_be_destroyed(&e, &q, flags, in))                                                          \
+        if (put_off(rk, CALLER, flags))                                                                      \
             return;                                                                                          \
+        ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
+        if (!in) {                                                                                           \
+            not_destroyed(&e, &q);                                                                           \
+            return;                                                                                          \
+        }                                                                                                    \
         if (e.visit) {                                                                                       \
             destroy(&e, rk, q.call, flags);                                                                  \
             return;                                                                                          \
@@ -653,7 +668,7 @@ void odd_deferred_destroy(struct consumer *c)
         else                                                                                                 \
             e.lib->rd_kafka_destroy(rk);                                                                     \
     }
-DESTROY(rd_kafka_destroy, 0, rd_kafka_t *rk)
+DESTROY(rd_kafka_destroy, NO_FLAGS, rd_kafka_t *rk)
 DESTROY(rd_kafka_destroy_flags, flags, rd_kafka_t *rk, int flags)
 
 /* ------------------------------------------------------------------ state of the thread and of confs */

@@ -3,7 +3,7 @@
 
 setup() {
     cd "$BATS_TEST_DIRNAME/.." || return
-    so=${RDGATE_SO:-build/librdgate.so}
+    so=${GATE_SO:-build/librdgate.so}
     [ -e "$so" ] || { echo "there is no $so: make first"; return 1; }
 }
 

@@ -3,7 +3,7 @@
 
 setup() {
     cd "$BATS_TEST_DIRNAME/.." || return
-    so=${RDGATE_SO:-$PWD/build/librdgate.so}
+    so=${GATE_SO:-$PWD/build/librdgate.so}
     [ -e "$so" ] || { echo "there is no $so: make first"; return 1; }
     unset LD_PRELOAD "${!RDGATE_@}"
     probe=build/probes/plain_consumer
