@@ -62,7 +62,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FAST ((uintptr_t)1)
 #define SLOW ((uintptr_t)2)
 #define TAGS ((uintptr_t)63)
 
@@ -109,7 +108,7 @@ static void slow_take(struct consumer *c)
 static bool nothing_to_know(const struct consumer *c)
 {
     return !c->inside && !c->waiting[0].first && !c->waiting[1].first && !c->waiting[2].first && !c->yielding &&
-           c->life == OPEN && !c->stale_lane[0] && !c->stale_lane[1] && !c->forked && !c->deferred;
+           c->life == OPEN && !c->stale && !c->forked && !c->deferred;
 }
 
 static void slow_drop(struct consumer *c)
@@ -160,22 +159,33 @@ static void tell(struct visit *v, enum visit_state state)
     futex_wake(&v->state, 1);
 }
 
-static void mark_stale(struct consumer *c, uint64_t lane)
+static int find_stale(const struct consumer *c, uint64_t lane)
 {
-    if (c->stale_lane[0] == lane + 1 || c->stale_lane[1] == lane + 1)
-        return;
-    c->stale_lane[c->stale_lane[0] ? 1 : 0] = lane + 1;
+    int i = 0;
+    while (i < c->stale && c->stale_lane[i] != lane + 1)
+        i++;
+    return i;
+}
+
+/* false: too many lanes have a flag on the way; no yield can be accounted for now. */
+static bool mark_stale(struct consumer *c, uint64_t lane)
+{
+    int i = find_stale(c, lane);
+    if (i == STALE)
+        return false;
+    c->stale_lane[i] = lane + 1;
+    if (i == c->stale)
+        c->stale++;
+    return true;
 }
 
 static bool take_stale(struct consumer *c, uint64_t lane)
 {
-    for (int i = 0; i < 2; i++) {
-        if (c->stale_lane[i] == lane + 1) {
-            c->stale_lane[i] = 0;
-            return true;
-        }
-    }
-    return false;
+    int i = find_stale(c, lane);
+    if (i == c->stale)
+        return false;
+    c->stale_lane[i] = c->stale_lane[--c->stale];
+    return true;
 }
 
 /* ------------------------------------------------------------------ who may be in with whom */
@@ -189,6 +199,15 @@ static bool lends(const struct visit *o)
 static bool batch_hole(const struct visit *a, const struct visit *b)
 {
     return (a->traits & BATCH && b->traits & BATCHX) || (a->traits & BATCHX && b->traits & BATCH);
+}
+
+/* A callback of a poll that is a guard: a death waits for it, so it must not wait for the death. */
+static bool in_guard(const struct consumer *c, const struct visit *v)
+{
+    for (const struct visit *outer = v->outer; outer; outer = outer->outer)
+        if (outer->consumer == c && outer->guard)
+            return true;
+    return false;
 }
 
 /* Must v wait for the occupant o? */
@@ -212,7 +231,7 @@ static bool conflicts(const struct consumer *c, const struct visit *v, const str
         if (lends(o))
             return false;
         if (o->class == CLOSE || o->class == DEATH)
-            return !o->object && !atomic_load(&c->unanswered);
+            return !o->object && !atomic_load(&c->unanswered) && !in_guard(c, v);
         if (o->class == POLL && o->alien)
             return batch_hole(v, o);
         return serial || batch_hole(v, o);
@@ -359,14 +378,13 @@ static struct visit *poll_in_the_way(const struct consumer *c)
 static void send_yield(struct consumer *c, struct visit *o)
 {
     const struct library *lib = c->lib;
-    if (!lib->rd_kafka_queue_yield || c->life == CLOSING || c->life >= DESTROYING)
+    if (!lib->rd_kafka_queue_yield || c->life == CLOSING || c->life >= DESTROYING || !mark_stale(c, o->lane))
         return;
     rd_kafka_queue_t *q = o->object ? (void *)(o->object->key & ~(uintptr_t)3) : c->consumer_queue;
     rd_kafka_topic_t *topic = o->topic;
     int32_t partition = o->partition;
     int saved = errno; /* an io-event is written by the yield */
     o->yielded = true;
-    mark_stale(c, o->lane);
     c->yielding++;
     lock_drop(&c->mu); /* the word stays SLOW: yielding */
     if (topic) {
@@ -450,8 +468,8 @@ static void look_for_owners(struct consumer *c)
         }
         /* Left by longjmp or an exception: the thread sleeps above the frame that it called us from. Only
          * believed for the stack it was born with, and seen twice. */
-        uintptr_t sp = stack_pointer(s->tid);
-        bool above = sp > o->frame && s->stack_to && sp < s->stack_to && o->frame >= s->stack_from;
+        uintptr_t sp = stack_pointer(s->tid), from, to;
+        bool above = sp > o->frame && mapping_of(o->frame, &from, &to) && sp < to;
         if (above && o->suspect)
             unreachable(c, o, CALLBACK_ESCAPED);
         else
@@ -570,19 +588,19 @@ static enum admission await(struct consumer *c, struct visit *v)
 
 /* ------------------------------------------------------------------ entering and leaving */
 
-static int64_t tick_ns;
+static _Atomic int64_t tick_ns;
 
 /* Exact to a tick and cheap: read before every poll with a timeout, used only if the poll is preempted. The tick
  * is added, so that no preempted poll ends too early. */
-static int64_t coarse_ns(void)
+int64_t coarse_ns(void)
 {
     struct timespec t;
-    if (!tick_ns) {
+    if (!atomic_load_explicit(&tick_ns, memory_order_relaxed)) {
         clock_getres(CLOCK_MONOTONIC_COARSE, &t);
         tick_ns = t.tv_nsec;
     }
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + tick_ns;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + atomic_load_explicit(&tick_ns, memory_order_relaxed);
 }
 
 int rest_ms(const struct visit *v)
@@ -741,8 +759,6 @@ bool gate_again(struct visit *v, bool empty, int *timeout_ms)
 void gate_window_begins(struct visit *v)
 {
     struct consumer *c = v->consumer;
-    if (!v->self->stack_to)
-        self_on_stack(v->self, v->frame); /* learns the stack, for look_for_owners */
     atomic_fetch_add(&v->window, 1);
     if (v->guard || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;
