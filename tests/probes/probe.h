@@ -62,6 +62,7 @@ PROBE __attribute__((format(printf, 1, 2), noreturn)) void probe_fail(const char
     flockfile(stdout);
     fputs("not ok: ", stdout);
     vprintf(fmt, ap);
+    va_end(ap);
     fputc('\n', stdout);
     fflush(stdout);
     _exit(1);
