@@ -60,6 +60,12 @@ lib_before() {
     [ -n "$have" ] && [ "$have" != "$1" ] && [ "$(printf '%s\n' "$have" "$1" | sort -V | head -n 1)" = "$have" ]
 }
 
+# under_valgrind COMMAND...: a run, as above, in which an invalid access is an error (status 99).
+under_valgrind() {
+    local WRAP=(valgrind -q --error-exitcode=99)
+    "$@"
+}
+
 # not_run: this half was left out by RDGATE_HALF.
 not_run() {
     [ "${RDGATE_HALF:-$HALF}" != "$HALF" ]
@@ -86,6 +92,11 @@ expect_not_ok() {
     not_run && return
     [ "$status" -eq 1 ] || fail "should have said: not ok: $1"
     grep -q "^not ok: .*$1" <<<"$output" || fail "should have said: not ok: $1"
+}
+
+# expect_invalid: valgrind saw it touch memory that is not its own.
+expect_invalid() {
+    not_run || grep -q '^==[0-9]*== Invalid \(read\|write\|free\)' <<<"$output" || fail "should have touched freed memory"
 }
 
 # expect_bad: any of the three; for races, where it is not known which.
