@@ -14,6 +14,7 @@ if [ -z "${RDGATE_TEST_LIBS+set}" ]; then
     RDGATE_TEST_LIBS=
     [ ! -d "$ROOT/build/librdkafka/2.15/lib" ] || RDGATE_TEST_LIBS=:$ROOT/build/librdkafka/2.15/lib
 fi
+export -n RDGATE_SO RDGATE_TEST_LIBS RDGATE_HALF # the shim would take them for options
 ulimit -c 0
 
 # for_each_lib COMMAND [ARG...]: once per librdkafka, its directory in LIB.
