@@ -3,23 +3,23 @@
 # A victim runs twice: plain() runs it on bare librdkafka and with_shim() under librdgate.so; the expect_* that
 # follows says how it must have ended. for_each_lib repeats all that on every librdkafka there is.
 #
-#   RDGATE_SO         the shim (build/librdgate.so)
-#   RDGATE_TEST_LIBS  directories of librdkafka builds, colon-separated; an empty one is the system's
+#   GATE_SO         the shim (build/librdgate.so)
+#   GATE_TEST_LIBS  directories of librdkafka builds, colon-separated; an empty one is the system's
 #   RDGATE_HALF       plain | shim: run only that half, to look into one
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
 PROBES=${PROBES:-$ROOT/build/probes}
-RDGATE_SO=${RDGATE_SO:-$ROOT/build/librdgate.so}
-if [ -z "${RDGATE_TEST_LIBS+set}" ]; then
-    RDGATE_TEST_LIBS=
-    [ ! -d "$ROOT/build/librdkafka/2.15/lib" ] || RDGATE_TEST_LIBS=:$ROOT/build/librdkafka/2.15/lib
+GATE_SO=${GATE_SO:-$ROOT/build/librdgate.so}
+if [ -z "${GATE_TEST_LIBS+set}" ]; then
+    GATE_TEST_LIBS=
+    [ ! -d "$ROOT/build/librdkafka/2.15/lib" ] || GATE_TEST_LIBS=:$ROOT/build/librdkafka/2.15/lib
 fi
 export -n RDGATE_SO RDGATE_TEST_LIBS RDGATE_HALF # the shim would take them for options
 ulimit -c 0
 
 # for_each_lib COMMAND [ARG...]: once per librdkafka, its directory in LIB.
 for_each_lib() {
-    local rest=$RDGATE_TEST_LIBS:
+    local rest=$GATE_TEST_LIBS:
     while [ -n "$rest" ]; do
         LIB=${rest%%:*}
         rest=${rest#*:}
@@ -49,8 +49,8 @@ plain() {
 with_shim() {
     HALF=shim RAN="with_shim $*" status=- output=
     [ "${RDGATE_HALF:-shim}" = shim ] || return 0
-    [ -e "$RDGATE_SO" ] || fail "there is no $RDGATE_SO: make first"
-    run timeout -s KILL "$1" env LD_PRELOAD="$RDGATE_SO" ${LIB:+LD_LIBRARY_PATH="$LIB"} \
+    [ -e "$GATE_SO" ] || fail "there is no $GATE_SO: make first"
+    run timeout -s KILL "$1" env LD_PRELOAD="$GATE_SO" ${LIB:+LD_LIBRARY_PATH="$LIB"} \
         "${WRAP[@]}" "$PROBES/$2" "${@:3}"
 }
 
