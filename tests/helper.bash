@@ -5,7 +5,7 @@
 #
 #   GATE_SO         the shim (build/librdgate.so)
 #   GATE_TEST_LIBS  directories of librdkafka builds, colon-separated; an empty one is the system's
-#   RDGATE_HALF       plain | shim: run only that half, to look into one
+#   GATE_HALF       plain | shim: run only that half, to look into one
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
 PROBES=${PROBES:-$ROOT/build/probes}
@@ -14,7 +14,6 @@ if [ -z "${GATE_TEST_LIBS+set}" ]; then
     GATE_TEST_LIBS=
     [ ! -d "$ROOT/build/librdkafka/2.15/lib" ] || GATE_TEST_LIBS=:$ROOT/build/librdkafka/2.15/lib
 fi
-export -n RDGATE_SO RDGATE_TEST_LIBS RDGATE_HALF # the shim would take them for options
 ulimit -c 0
 
 # for_each_lib COMMAND [ARG...]: once per librdkafka, its directory in LIB.
@@ -41,14 +40,14 @@ fail() {
 # plain SECONDS PROBE [ARG...]: without the shim, and with little patience; killed after SECONDS.
 plain() {
     HALF=plain RAN="plain $*"
-    [ "${RDGATE_HALF:-plain}" = plain ] || return 0
+    [ "${GATE_HALF:-plain}" = plain ] || return 0
     run timeout -s KILL "$1" env -u LD_PRELOAD PROBE_PATIENCE_MS=1500 ${LIB:+LD_LIBRARY_PATH="$LIB"} "${WRAP[@]}" "$PROBES/$2" "${@:3}"
 }
 
 # with_shim SECONDS PROBE [ARG...]: under the shim; options of the shim come from the environment.
 with_shim() {
     HALF=shim RAN="with_shim $*" status=- output=
-    [ "${RDGATE_HALF:-shim}" = shim ] || return 0
+    [ "${GATE_HALF:-shim}" = shim ] || return 0
     [ -e "$GATE_SO" ] || fail "there is no $GATE_SO: make first"
     run timeout -s KILL "$1" env LD_PRELOAD="$GATE_SO" ${LIB:+LD_LIBRARY_PATH="$LIB"} \
         "${WRAP[@]}" "$PROBES/$2" "${@:3}"
@@ -67,9 +66,9 @@ under_valgrind() {
     "$@"
 }
 
-# not_run: this half was left out by RDGATE_HALF.
+# not_run: this half was left out by GATE_HALF.
 not_run() {
-    [ "${RDGATE_HALF:-$HALF}" != "$HALF" ]
+    [ "${GATE_HALF:-$HALF}" != "$HALF" ]
 }
 
 expect_ok() {
