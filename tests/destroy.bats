@@ -36,7 +36,7 @@ reply_queue() {
 }
 
 destroy_loop() {
-    under_valgrind plain 20 destroy_loop 5
+    under_valgrind plain 8 destroy_loop 5
     expect_invalid
     under_valgrind with_shim 60 destroy_loop 20
     expect_ok
