@@ -20,8 +20,10 @@
  * WHO WAITS FOR WHOM (conflicts). In serialize: a CALL for every active occupant; a POLL for every CALL and for
  * the POLL of its own lane, active or not; a CLOSE for every active occupant; a DEATH for every occupant, lending
  * or not, and for the guards. Nobody waits for a visit of its own thread. A lending occupant is passed by CALLs
- * and by CLOSE, never by POLLs, so borrowers are serialized by waiting for the active one among them. An active
- * CLOSE or DEATH is passed by CALLs only as long as a rebalance is unanswered: somebody must answer it.
+ * and by CLOSE, never by POLLs, so borrowers are serialized by waiting for the active one among them. A CLOSE or
+ * DEATH is passed by CALLs only as long as a rebalance is unanswered: somebody must answer it, and until then the
+ * group cannot terminate. Any other call beside it could lose its reply; it waits, and is refused as soon as the
+ * close runs a callback, which might be waiting for its thread.
  * An owner whose window ends waits for the occupants that came after it, then goes on. Thus every edge leads from
  * a waiting thread to one that is inside librdkafka or the application, never to another that waits at this
  * gate; what loops remain are made by the application and are bounded by RDGATE_MAX_WAIT_MS.
@@ -228,10 +230,10 @@ static bool conflicts(const struct consumer *c, const struct visit *v, const str
             return v->lane == o->lane && (serial || v->traits & o->traits & BATCH);
         return serial || batch_hole(v, o);
     case CALL:
-        if (lends(o))
-            return false;
         if (o->class == CLOSE || o->class == DEATH)
             return !o->object && !atomic_load(&c->unanswered) && !in_guard(c, v);
+        if (lends(o))
+            return false;
         if (o->class == POLL && o->alien)
             return batch_hole(v, o);
         return serial || batch_hole(v, o);
@@ -269,12 +271,30 @@ static bool borrower_in(const struct consumer *c, const struct visit *v)
     return false;
 }
 
+/* Is the close or destroy itself in a callback of the application? */
+static bool closer_lends(const struct consumer *c)
+{
+    for (struct visit *o = c->inside; o; o = o->next)
+        if ((o->class == CLOSE || o->class == DEATH) && !o->object && lends(o))
+            return true;
+    return false;
+}
+
+/* A call that comes while the group terminates may lose its reply and wait for ever, so it waits for the end and
+ * is told then; and at once, if the close runs a callback that may be waiting for the caller. */
+static int while_closing(const struct consumer *c, const struct visit *v)
+{
+    if (v->class != CALL || v->outer || atomic_load(&c->unanswered))
+        return FINE;
+    return closer_lends(c) ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
+}
+
 /* What the life of the handle says to this visit: FINE, or the error it gets. */
 static int standing(struct consumer *c, const struct visit *v, bool waiting)
 {
     switch (atomic_load(&c->life)) {
     case OPEN: return FINE;
-    case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : FINE;
+    case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : while_closing(c, v);
     case CLOSING_QUEUE:
         if (v->class == CALL && !(v->traits & ANSWERS) && !atomic_load(&c->unanswered))
             return RD_KAFKA_RESP_ERR__DESTROY;
@@ -287,7 +307,7 @@ static int standing(struct consumer *c, const struct visit *v, bool waiting)
         return v->traits & LIES ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
     case DESTROYING:
         if (v->class == CALL)
-            return FINE; /* in if a rebalance is unanswered, otherwise it waits for the end */
+            return while_closing(c, v);
         return v->object && v->class == DEATH ? FINE : RD_KAFKA_RESP_ERR__DESTROY;
     default: return RD_KAFKA_RESP_ERR__DESTROY;
     }

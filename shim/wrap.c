@@ -235,6 +235,13 @@ bool rdg_in(struct entry *e, const struct question *q)
     if (nested && class == POLL && q->kind != TOPIC_KIND && (c->life == CLOSING || c->life == DESTROYING) &&
         (q->kind == HANDLE_KIND || o->carries) && rdg_options.mode != OBSERVE)
         return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
+    bool closing = nested && (c->life == CLOSING || c->life == DESTROYING) && rdg_options.mode != OBSERVE;
+    uint8_t traits = rdg_calls[q->call].traits;
+    /* In a callback of the close, once its rebalance is answered: a pause or seek would leave a barrier on a queue
+     * that nobody polls, with a reference that destroy waits for (librdkafka rdkafka_partition.c
+     * rd_kafka_toppar_op_version_bump). */
+    if (closing && traits & BATCHX && !(traits & ANSWERS) && !atomic_load(&c->unanswered))
+        return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, false);
     struct visit *v = self_push(s);
     if (!v)
         return straight(e, lib, q->call);
@@ -247,7 +254,8 @@ bool rdg_in(struct entry *e, const struct question *q)
         v->object = o;
     if (class == GUARD || (v->alien && !(v->traits & BATCH)))
         return enter_guard(e, v, q);
-    if (nested && class != CLOSE && class != DEATH) {
+    /* The answer lets the group terminate: borrowers must be out before it, or they lose their replies. */
+    if (nested && class != CLOSE && class != DEATH && !(closing && traits & ANSWERS)) {
         gate_nest(c, v);
         e->visit = v;
         return true;
