@@ -45,8 +45,7 @@ late_unassign() {
     plain 15 late_unassign
     expect_ok
     with_shim 30 late_unassign
-    expect_ok
-    ! grep -q finding <<<"$output" || fail "should have found nothing"
+    expect_calm
 }
 
 @test "a revoke may be answered by another thread, later, during the close" {
@@ -58,7 +57,7 @@ close_with_lock() {
     plain 10 close_with_lock
     expect_ok
     with_shim 20 close_with_lock
-    expect_ok
+    expect_calm
 }
 
 @test "a close does not wait for a callback that waits for the closer's lock" {
@@ -93,7 +92,7 @@ close_by_queue() {
     plain 15 close_queue
     expect_ok
     with_shim 30 close_queue
-    expect_ok
+    expect_calm
 }
 
 @test "a close by close_queue and closed goes on as without the shim" {

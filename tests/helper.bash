@@ -75,6 +75,12 @@ expect_ok() {
     not_run || [ "$status" -eq 0 ] || fail "should have been all right"
 }
 
+# expect_calm: all right, and the shim had nothing to say.
+expect_calm() {
+    expect_ok
+    not_run || ! grep -q 'finding' <<<"$output" || fail "should have found nothing"
+}
+
 # expect_hang STEP: killed by the timeout while it was at that step.
 expect_hang() {
     not_run && return
