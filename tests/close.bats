@@ -40,28 +40,14 @@ two_closes() {
     for_each_lib two_closes
 }
 
-# Right without the shim: a gate that is held through the close breaks it.
-late_unassign() {
-    plain 15 late_unassign
-    expect_ok
-    with_shim 30 late_unassign
-    expect_calm
-}
-
+# A gate that is held through the close breaks this.
 @test "a revoke may be answered by another thread, later, during the close" {
-    for_each_lib late_unassign
+    for_each_lib right_both_ways late_unassign
 }
 
-# Right without the shim: a gate that waits for the poll breaks it.
-close_with_lock() {
-    plain 10 close_with_lock
-    expect_ok
-    with_shim 20 close_with_lock
-    expect_calm
-}
-
+# A gate that waits for the poll breaks this.
 @test "a close does not wait for a callback that waits for the closer's lock" {
-    for_each_lib close_with_lock
+    for_each_lib right_both_ways close_with_lock
 }
 
 # Which close loses its message is chance; one of the first 50 does.
@@ -88,15 +74,8 @@ group_calls() {
     for_each_lib group_calls
 }
 
-close_by_queue() {
-    plain 15 close_queue
-    expect_ok
-    with_shim 30 close_queue
-    expect_calm
-}
-
 @test "a close by close_queue and closed goes on as without the shim" {
-    for_each_lib close_by_queue
+    for_each_lib right_both_ways close_queue
 }
 
 close_by_queue_fatal() {
