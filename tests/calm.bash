@@ -20,7 +20,10 @@ _calm_runs
 
 # env words for one run
 _calm_env() {
+    local name
     CALM_ENV=(env -u LD_PRELOAD)
+    # the tests' own settings are not options of the shim
+    for name in "${!RDGATE_@}"; do CALM_ENV+=(-u "$name"); done
     [[ ${1#*@} ]] && CALM_ENV+=("LD_LIBRARY_PATH=${1#*@}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
     if [[ $1 == with@* ]]; then
         [[ -e $RDGATE_SO ]] || { echo "no shim: $RDGATE_SO"; return 1; }
