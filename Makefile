@@ -89,6 +89,10 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 
 # Calm programs behave well without the shim, and must with it. Their libraries are plugins to load.
 CALM_LIBS = -lrdkafka -lpthread -ldl
+$(B)/calm/alone $(B)/calm/loader $(B)/calm/twolibs $(B)/calm/lib/own.so $(B)/calm/lib/outer.so \
+	$(B)/calm/lib/sibling.so: CALM_LIBS = -lpthread -ldl
+$(B)/calm/static: CALM_LIBS = -static
+$(B)/calm/lib/outer.so: CALM_LD = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/deep'
 $(B)/calm/%: tests/calm/%.c $(B)/flags
 	$(call say,CALM,$@)
 	@mkdir -p $(@D)
@@ -108,7 +112,7 @@ bench: all probes
 lint:
 	@scripts/lint
 format:
-	clang-format -i $(wildcard shim/*.c shim/*.h shim/cli/*.c shim/cli/*.h tests/probes/*.c tests/probes/*.h tests/probes/*.cpp tests/unit/*.c tests/fake/*.c)
+	clang-format -i $(wildcard shim/*.c shim/*.h shim/cli/*.c shim/cli/*.h tests/probes/*.c tests/probes/*.h tests/probes/*.cpp tests/calm/*.c tests/calm/*.h tests/calm/lib/*.c tests/unit/*.c tests/fake/*.c)
 
 # Atomic: a running program keeps the old file, a new one sees a whole file.
 install: all

@@ -109,3 +109,11 @@ load calm
         quiet
     done
 }
+
+@test "every call leaves the result, the last error and the errno that it leaves without the shim" {
+    for run in "${RUNS[@]}"; do
+        calm "$run" errnos
+        (( $(wc -l <<<"$OUT") > 100 )) || _calm_no "the table is too short"
+        same
+    done
+}

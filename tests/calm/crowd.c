@@ -112,7 +112,8 @@ static int member(bool threads)
 {
     struct thread p, c, s;
     char byte;
-    rd_kafka_conf_t *conf = consumer_conf("crowd", "session.timeout.ms", "6000", "heartbeat.interval.ms", "500", NULL);
+    rd_kafka_conf_t *conf =
+        consumer_conf("crowd", "session.timeout.ms", "6000", "heartbeat.interval.ms", "500", NULL);
 
     rd_kafka_conf_set_rebalance_cb(conf, rebalance_cb);
     rk = consumer_new(conf);

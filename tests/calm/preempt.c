@@ -166,7 +166,8 @@ int main(int argc, char **argv)
     t0 = now_ms();
     for (; calls < n; calls++) {
         /* spread the calls over the poll, so that some come late */
-        while (timeout_ms > 0 && !messages && now_ms() - t0 < (double)calls * timeout_ms / (n + 5) && !poller.done)
+        while (timeout_ms > 0 && !messages && now_ms() - t0 < (double)calls * timeout_ms / (n + 5) &&
+               !poller.done)
             nap();
         UNTIL(asleep(poller.tid) || poller.done, 10000);
         if (poller.done)
