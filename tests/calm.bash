@@ -34,8 +34,8 @@ _calm_env() {
 
 # what the runs without the shim gave
 declare -gA CALM_CODE=() CALM_OUT=() CALM_ERR=()
-# more environment for the program, as NAME=value
-CALM_SET=()
+# more environment for the program, as NAME=value; CALM_OPTIONS="RDGATE_MODE=lifetime" bats ... tries another mode
+CALM_SET=(${CALM_OPTIONS-})
 
 # calm RUN PROGRAM ARGS...: stdout in OUT, stderr in ERR. A program with a slash is not one of ours.
 calm() {
