@@ -17,7 +17,7 @@ say = @$(if $(V),true,echo "  $(1)	$(2)")
 
 ARCH := $(shell $(CC) -dumpmachine | cut -d- -f1)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(WERROR)
-BASE := -std=gnu11 $(OPT) -g $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"$(VERSION)"' -MMD -MP -Ishim
+BASE := -std=gnu11 $(OPT) -g $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"$(VERSION)"' -MMD -MP -iquote shim
 
 # hidden + no-semantic-interposition: nobody interposes us, our own calls stay direct
 # initial-exec: TLS without __tls_get_addr, which may allocate
@@ -34,25 +34,35 @@ SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
-CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o
+CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o $(B)/cli/say.o
+UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
+BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
+CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppclient goclient)
 
 CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
 	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
 all: $(B)/librdgate.so $(B)/rdgate
 probes: $(PROBES) $(CALM)
+units: $(UNITS)
+benches: $(BENCHES)
+clients: $(CLIENTS)
 
 # Changed flags rebuild everything (libfiu's stamp).
 FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
 $(B)/flags: FORCE
-	@mkdir -p $(B)/shim $(B)/cli $(B)/probes
+	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/unit $(B)/bench $(B)/clients
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
+
+# The command knows where its library is installed.
+$(B)/cli/flags: $(B)/flags FORCE
+	@echo '$(LIBDIR)' | cmp -s - $@ || echo '$(LIBDIR)' > $@
 
 $(B)/exports.map: shim/exports.map.in shim/calls.def $(B)/flags
 	$(call say,MAP,$@)
-	$(Q)$(CC) -E -P -x c -Ishim $< > $@.tmp && mv $@.tmp $@
+	$(Q)$(CC) -E -P -x c $< > $@.tmp && mv $@.tmp $@
 
 $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
@@ -66,7 +76,7 @@ $(B)/librdgate.so: $(SHIM_OBJ) $(B)/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPT) -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
 
-$(B)/cli/%.o: shim/cli/%.c $(B)/flags
+$(B)/cli/%.o: shim/cli/%.c $(B)/flags $(B)/cli/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) -DRDGATE_LIBDIR='"$(LIBDIR)"' $(CFLAGS) -c -o $@ $<
 
@@ -87,6 +97,18 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 	$(call say,PROBE,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lrdkafka -lpthread
 
+# Unit tests name the objects of the shim that they need: /* links: say.o options.o */
+.SECONDEXPANSION:
+links = $(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1)))
+$(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
+	$(call say,UNIT,$@)
+	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(LDFLAGS) -lpthread -ldl
+
+# Benchmarks are linked as probes are, with the optimization of the shim.
+$(B)/bench/%: tests/bench/%.c $(B)/flags
+	$(call say,BENCH,$@)
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -MMD -MP -o $@ $< -lrdkafka -lpthread
+
 # Calm programs behave well without the shim, and must with it. Their libraries are plugins to load.
 CALM_LIBS = -lrdkafka -lpthread -ldl
 $(B)/calm/alone $(B)/calm/loader $(B)/calm/twolibs $(B)/calm/lib/own.so $(B)/calm/lib/outer.so \
@@ -103,16 +125,41 @@ $(B)/calm/lib/%.so: tests/calm/lib/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -fPIC -shared -o $@ $< $(CALM_LD) $(CALM_LIBS)
 
+# Clients are other people's: each is built as its users build it.
+CLIENT_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP
+
+$(B)/clients/mockcluster: tests/clients/mockcluster.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -o $@ $< -lrdkafka
+$(B)/clients/host: tests/clients/host.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -o $@ $< -ldl
+$(B)/clients/plugin.so: tests/clients/plugin.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -shared -fPIC -o $@ $< -lrdkafka
+$(B)/clients/count.so: tests/clients/count.c $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CLIENT_CC) -shared -fPIC -o $@ $< -ldl
+$(B)/clients/cppclient: tests/clients/cppclient.cpp $(B)/flags
+	$(call say,CLIENT,$@)
+	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lpthread
+# From Debian's Go sources alone, no network.
+$(B)/clients/goclient: tests/clients/goclient.go
+	$(call say,GO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)GO111MODULE=off GOTOOLCHAIN=local GOFLAGS= GOPATH=/usr/share/gocode GOCACHE=$(CURDIR)/$(B)/gocache \
+		go build -tags dynamic -o $@ $<
+
 demo: all probes
 	@scripts/demo
-check: all probes
+check: all probes clients
 	@scripts/check $(TESTS)
-bench: all probes
+bench: all benches
 	@scripts/bench
 lint:
 	@scripts/lint
 format:
-	clang-format -i $(wildcard shim/*.c shim/*.h shim/cli/*.c shim/cli/*.h tests/probes/*.c tests/probes/*.h tests/probes/*.cpp tests/calm/*.c tests/calm/*.h tests/calm/lib/*.c tests/unit/*.c tests/fake/*.c)
+	clang-format -i $(wildcard shim/*.[ch] shim/cli/*.[ch] tests/*/*.[ch] tests/*/*.cpp tests/calm/lib/*.c)
 
 # Atomic: a running program keeps the old file, a new one sees a whole file.
 install: all
@@ -125,5 +172,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all probes demo check bench lint format install clean FORCE
--include $(wildcard $(B)/shim/*.d $(B)/cli/*.d $(B)/probes/*.d $(B)/calm/*.d $(B)/calm/lib/*.d)
+.PHONY: all probes units benches clients demo check bench lint format install clean FORCE
+-include $(foreach d,shim cli probes unit bench calm calm/lib clients,$(wildcard $(B)/$(d)/*.d))

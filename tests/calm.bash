@@ -1,12 +1,12 @@
 # calm.bash: run a calm program without and with the shim, on every librdkafka, and judge its key=value lines.
 # A test loops over RUNS: for run in "${RUNS[@]}"; do calm "$run" PROGRAM ARGS; is KEY VALUE; done
 ROOT=${ROOT:-$(cd "$BATS_TEST_DIRNAME/.." && pwd)}
-RDGATE_SO=${RDGATE_SO:-$ROOT/build/librdgate.so}
+GATE_SO=${GATE_SO:-$ROOT/build/librdgate.so}
 CALM=$ROOT/build/calm
 
-# Library directories from RDGATE_TEST_LIBS, colon-separated; an empty element is the system's librdkafka.
+# Library directories from GATE_TEST_LIBS, colon-separated; an empty element is the system's librdkafka.
 _calm_runs() {
-    local libs=${RDGATE_TEST_LIBS-} kind dir
+    local libs=${GATE_TEST_LIBS-} kind dir
     RUNS=()
     libs+=:
     while [[ $libs ]]; do
@@ -20,22 +20,19 @@ _calm_runs
 
 # env words for one run
 _calm_env() {
-    local name
     CALM_ENV=(env -u LD_PRELOAD)
-    # the tests' own settings are not options of the shim
-    for name in "${!RDGATE_@}"; do CALM_ENV+=(-u "$name"); done
     [[ ${1#*@} ]] && CALM_ENV+=("LD_LIBRARY_PATH=${1#*@}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
     if [[ $1 == with@* ]]; then
-        [[ -e $RDGATE_SO ]] || { echo "no shim: $RDGATE_SO"; return 1; }
-        CALM_ENV+=("LD_PRELOAD=$RDGATE_SO")
+        [[ -e $GATE_SO ]] || { echo "no shim: $GATE_SO"; return 1; }
+        CALM_ENV+=("LD_PRELOAD=$GATE_SO")
     fi
     CALM_ENV+=("${CALM_SET[@]}")
 }
 
 # what the runs without the shim gave
 declare -gA CALM_CODE=() CALM_OUT=() CALM_ERR=()
-# more environment for the program, as NAME=value; CALM_OPTIONS="RDGATE_MODE=lifetime" bats ... tries another mode
-CALM_SET=(${CALM_OPTIONS-})
+# more environment for the program, as NAME=value
+CALM_SET=()
 
 # calm RUN PROGRAM ARGS...: stdout in OUT, stderr in ERR. A program with a slash is not one of ours.
 calm() {

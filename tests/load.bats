@@ -2,7 +2,7 @@
 # However librdkafka comes into the process, it works as before, and what the loader says is what it said.
 load calm
 
-# Files of the librdkafka that each element of RDGATE_TEST_LIBS stands for
+# Files of the librdkafka that each element of GATE_TEST_LIBS stands for
 library() {
     local dir=${1#*@}
     if [[ $dir ]]; then
@@ -84,7 +84,7 @@ library() {
         for other in "${RUNS[@]}"; do
             [[ ${other#*@} != "${run#*@}" ]] || continue
             first=$(library "$run") other=$(library "$other")
-            [[ $first && $other ]] || skip "two versions are needed, see RDGATE_TEST_LIBS"
+            [[ $first && $other ]] || skip "two versions are needed, see GATE_TEST_LIBS"
             calm "${run%%@*}@" twolibs "$first" "$other"
             [[ $(value a_version) != "$(value b_version)" ]] || _calm_no "the versions are the same"
             is a_last_error _TIMED_OUT; is b_last_error NO_ERROR
@@ -95,5 +95,5 @@ library() {
             COUNT=$((${COUNT:-0} + 1))
         done
     done
-    (( ${COUNT:-0} > 0 )) || skip "two versions are needed, see RDGATE_TEST_LIBS"
+    (( ${COUNT:-0} > 0 )) || skip "two versions are needed, see GATE_TEST_LIBS"
 }

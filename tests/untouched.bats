@@ -64,7 +64,7 @@ setup() {
     cp "$CALM/alone" "$dir/alone"
     chmod 4755 "$dir/alone"
     # where everybody may read it: the loader must have the choice
-    [[ ! -e $RDGATE_SO ]] || { cp "$RDGATE_SO" "$dir/librdgate.so"; RDGATE_SO=$dir/librdgate.so; }
+    [[ ! -e $GATE_SO ]] || { cp "$GATE_SO" "$dir/librdgate.so"; GATE_SO=$dir/librdgate.so; }
     CALM_SET=(RDGATE_VERBOSE=1)
     for run in "${RUNS[@]}"; do
         # setpriv itself without the shim; env sets it again for what setpriv starts

@@ -1,0 +1,17 @@
+/*
+ * cli.h: what the subcommands of rdgate share.
+ */
+#ifndef RDGATE_CLI_H
+#define RDGATE_CLI_H
+
+/* Exit codes of rdgate itself; otherwise it exits as the program does. */
+enum {
+    EXIT_USAGE = 2,      /* the command line is wrong */
+    EXIT_NO_SHIM = 125,  /* librdgate.so is not to be found */
+    EXIT_NOT_RUN = 126,  /* the program cannot be executed */
+    EXIT_NO_PROGRAM = 127,
+};
+
+int cli_run(int argc, char **argv);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * entry.c: start-up, waking up, fork and exit of the shim. Until the process makes its first call of librdkafka
+ * nothing happens but finding the real dlsym.
+ */
+#include "report.h"
+#include "shim.h"
+
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct options rdg_options;
+static _Atomic int waking;
+
+static void quiet(const char *sentence)
+{
+    (void)sentence;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    real_start();
+    options_default(&rdg_options);
+    if (getauxval(AT_SECURE))
+        rdg_options.mode = OFF; /* another user's environment has nothing to say here */
+    else
+        options_parse(&rdg_options, environ, quiet);
+}
+
+static void before_fork(void)
+{
+    registry_hold(true);
+    self_hold(true);
+}
+
+static void in_parent(void)
+{
+    self_hold(false);
+    registry_hold(false);
+}
+
+static void in_forked_child(void)
+{
+    self_after_fork();
+    handle_after_fork();
+}
+
+__attribute__((destructor)) static void stop(void)
+{
+    report_exit();
+}
+
+void shim_awake(void)
+{
+    if (atomic_exchange(&waking, 1))
+        return; /* another thread does it, or we are in it: its call goes on with what is known */
+    if (!getauxval(AT_SECURE)) {
+        struct options again;
+        options_default(&again);
+        options_parse(&again, environ, report_option);
+    }
+    report_start();
+    pthread_atfork(before_fork, in_parent, in_forked_child);
+    atomic_store(&rdg_awake, 1);
+}

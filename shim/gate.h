@@ -1,0 +1,127 @@
+/*
+ * gate.h: the gate in front of one consumer handle. The protocol is argued at the top of gate.c.
+ */
+#ifndef RDGATE_GATE_H
+#define RDGATE_GATE_H
+
+#include "self.h"
+
+/* open -> closing -> closed -> destroying -> gone (DESIGN 3). */
+enum life { OPEN, CLOSING, CLOSING_QUEUE, CLOSED, DESTROYING, GONE };
+
+struct line {
+    struct visit *first, *last;
+};
+
+/* Application callbacks that we wrap, in the order of callback.c. */
+#define FOR_CALLBACKS(X)                                                                                     \
+    X(rebalance_cb)                                                                                          \
+    X(offset_commit_cb)                                                                                      \
+    X(stats_cb)                                                                                              \
+    X(error_cb)                                                                                              \
+    X(throttle_cb)                                                                                           \
+    X(oauthbearer_token_refresh_cb)                                                                          \
+    X(consume_cb)
+
+enum callback {
+#define X(name) CB_##name,
+    FOR_CALLBACKS(X)
+#undef X
+        CB_COUNT
+};
+
+#define STALE 16
+
+/* What we know of one rd_kafka_t. */
+struct consumer {
+    /* The gate. word: 0 = free, visit|FAST = one visit inside that nobody else cares about, SLOW = the truth is
+     * in the fields below, under mu. */
+    _Alignas(64) _Atomic uintptr_t word;
+    _Atomic int guards;
+    _Atomic int life;
+    struct lock mu;
+    _Atomic uint32_t guards_left; /* DEATH sleeps on it */
+    struct visit *inside;         /* occupants, the latest first */
+    struct line waiting[3];       /* DEATH and CLOSE, CALL, POLL */
+    int yielding;                 /* yields being sent: nobody is admitted meanwhile */
+    uint64_t stale_lane[STALE];   /* lanes (+1) whose yield flag may still be set */
+    int stale;
+    bool forked;
+    bool main_forwarded; /* the main queue is forwarded to the consumer queue */
+    _Atomic bool app_yield; /* the application yielded the consumer queue itself */
+    _Atomic int unanswered; /* a rebalance (its error code) was delivered and not answered */
+    int close_result;
+    bool closed_by_us;
+    bool close_failed; /* close_queue said no: closed() must become 1 all the same */
+    _Atomic uint32_t reported; /* findings that are said once per consumer */
+    struct self *deferred; /* the thread that called destroy inside a callback */
+    int deferred_flags;
+    int killer_tid; /* who closed or destroyed it, and when */
+    int64_t killed_at;
+    const char *killer_call;
+
+    /* The handle. */
+    rd_kafka_t *rk;
+    const struct library *lib;
+    bool is_consumer;
+    bool plain; /* a consumer, in a mode where a lonely call need not be looked at */
+    bool expected; /* rd_kafka_new is running */
+    uint32_t generation;
+    const rd_kafka_conf_t *conf;         /* rd_kafka_conf(rk) */
+    rd_kafka_queue_t *consumer_queue;    /* our own reference, safe beyond destroy; NULL without a group */
+    rd_kafka_queue_t *private_queue;     /* for keeping the membership alive while parked */
+    int max_poll_ms;
+    char name[64], group[64];
+    void *callbacks[CB_COUNT];
+    struct object *objects;
+    struct consumer *younger, *next_free, *made_before;
+};
+
+enum admission {
+    ADMITTED,
+    OUT_OF_TIME, /* the call's own timeout ran out at the gate */
+    REFUSED_IT,  /* v->code says why */
+};
+
+/* Enters. v is filled in by the caller (wrap.c). On ADMITTED the visit is inside and gate_leave is owed; after
+ * anything else it is not. */
+enum admission gate_enter(struct consumer *c, struct visit *v);
+/* A poll came back. true: go on with the real call, *timeout_ms is the rest of the time; false: leave with what
+ * there is. After false gate_leave is owed as ever. `empty`: it brought nothing. */
+bool gate_again(struct visit *v, bool empty, int *timeout_ms);
+void gate_leave(struct visit *v);
+/* The application's callback begins and ends in this visit. */
+void gate_window_begins(struct visit *v);
+void gate_window_ends(struct visit *v);
+/* The visit's thread re-enters from its own callback: never waits. */
+void gate_nest(struct consumer *c, struct visit *v);
+
+/* GUARD: counted in and out. false: the handle is being destroyed. */
+bool guard_enter(struct consumer *c);
+void guard_leave(struct consumer *c);
+
+/* After the real close returned: what has become of the handle. */
+void gate_closed(struct visit *v, int result, bool closed, bool queue_given);
+/* close_queue: has the group terminated meanwhile? Cheap; called by those who care. */
+bool gate_is_closed(struct consumer *c);
+/* After the real destroy returned, or was given up. */
+void gate_destroyed(struct consumer *c, int call);
+/* Lets min(timeout, 1 s) pass, for polls of handles that can bring nothing any more. */
+void gate_idle_poll(int timeout_ms);
+
+/* pthread_cancel of a thread that polls: wake the poll first. true: it will cancel itself outside librdkafka. */
+bool gate_cancel_poll(struct self *s);
+/* Every visit of this thread whose wrapper frame lies below this address has been left without returning. */
+void gate_abandon(struct self *s, uintptr_t frame, int finding);
+void gate_thread_ends(struct self *s);
+
+void gate_reset(struct consumer *c);
+bool gate_is_idle(struct consumer *c);
+void gate_after_fork(struct consumer *c);
+
+/* The monotonic clock, a tick late at most, cheaply. */
+int64_t coarse_ns(void);
+/* Milliseconds of the call's own timeout that are left; 0 if none. */
+int rest_ms(const struct visit *v);
+
+#endif

@@ -1,0 +1,805 @@
+/*
+ * odd.c: the few calls that a row of calls.def cannot express: birth, death, close, batches, callbacks given with
+ * the call, queues, and what must be kept true about last_error and confs. Everything else belongs to a row.
+ */
+#include "callback.h"
+#include "fail.h"
+#include "lookup.h"
+#include "report.h"
+#include "shim.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+#define ASK(name, key_kind, key_pointer, timeout, ...)                                                       \
+    struct question q = {.call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER,         \
+                         .frame = FRAME, .timeout_ms = timeout, __VA_ARGS__};                                \
+    struct entry e;                                                                                          \
+    UNWOUND;                                                                                                 \
+    bool in = rdg_in(&e, &q)
+
+static bool acts(void)
+{
+    return rdg_options.mode != OBSERVE && rdg_options.mode != OFF;
+}
+
+/* ------------------------------------------------------------------ polls */
+
+/* A poll brought something. true: it must not be handed out, because its handle is about to be destroyed by a
+ * destroy that was called inside a callback of this very poll, and would hang on it. */
+bool odd_result(struct entry *e, int call, void *result)
+{
+    struct consumer *c = e->consumer;
+    const struct library *lib = e->lib;
+    if (rdg_calls[call].traits & EVENT) {
+        rd_kafka_event_t *event = result;
+        if (lib->h_rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE)
+            rebalance_delivered(c, lib->h_rd_kafka_event_error(event));
+        if (c->deferred != e->self)
+            return false;
+        lib->h_rd_kafka_event_destroy(event);
+        return true;
+    }
+    if (c->deferred != e->self || (call != CALL_rd_kafka_consumer_poll && call != CALL_rd_kafka_consume_queue &&
+                                   call != CALL_rd_kafka_consume))
+        return false;
+    lib->h_rd_kafka_message_destroy(result);
+    return true;
+}
+
+PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms)
+{
+    ASK(rd_kafka_consume, TOPIC_KIND, rkt, &timeout_ms, .topic = rkt, .partition = partition);
+    if (!in)
+        return FAIL_NONE_LE;
+    rd_kafka_message_t *r;
+    do
+        r = e.lib->rd_kafka_consume(rkt, partition, timeout_ms);
+    while (e.visit && rdg_again(&e, !r, &timeout_ms));
+    if (e.visit) {
+        if (r && odd_result(&e, q.call, r))
+            r = NULL;
+        rdg_out(&e);
+    }
+    return r;
+}
+
+/* A batch that was preempted goes on behind what it already has. */
+#define BATCH_LOOP(call)                                                                                     \
+    ssize_t got = 0, r;                                                                                      \
+    do {                                                                                                     \
+        r = e.lib->call;                                                                                     \
+        if (r > 0)                                                                                           \
+            got += r;                                                                                        \
+    } while (e.visit && r >= 0 && (size_t)got < rkmessages_size && rdg_again(&e, true, &timeout_ms));        \
+    if (e.visit) {                                                                                           \
+        e.empty = got == 0;                                                                                  \
+        if (e.consumer->deferred == e.self)                                                                  \
+            while (got > 0)                                                                                  \
+                e.lib->h_rd_kafka_message_destroy(rkmessages[--got]);                                        \
+        rdg_out(&e);                                                                                         \
+    }                                                                                                        \
+    return got || r >= 0 ? got : r
+
+PUBLIC ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *rkqu, int timeout_ms, rd_kafka_message_t **rkmessages,
+                                            size_t rkmessages_size)
+{
+    ASK(rd_kafka_consume_batch_queue, QUEUE_KIND, rkqu, &timeout_ms);
+    if (!in)
+        return FAIL_ZERO;
+    BATCH_LOOP(rd_kafka_consume_batch_queue(rkqu, timeout_ms, rkmessages + got, rkmessages_size - (size_t)got));
+}
+
+PUBLIC ssize_t rd_kafka_consume_batch(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, rd_kafka_message_t **rkmessages,
+                                      size_t rkmessages_size)
+{
+    ASK(rd_kafka_consume_batch, TOPIC_KIND, rkt, &timeout_ms, .topic = rkt, .partition = partition);
+    if (!in)
+        return FAIL_MINUS_LE;
+    BATCH_LOOP(rd_kafka_consume_batch(rkt, partition, timeout_ms, rkmessages + got, rkmessages_size - (size_t)got));
+}
+
+/* Returns the number of messages served; like the real one it goes on only while nothing came. */
+#define CALLBACK_LOOP(call)                                                                                  \
+    struct consume_closure closure = {consume_cb, commit_opaque, e.visit};                                   \
+    void (*cb)(rd_kafka_message_t *, void *) = e.visit ? callback_consume : consume_cb;                      \
+    void *opaque = e.visit ? &closure : commit_opaque;                                                       \
+    int r;                                                                                                   \
+    do                                                                                                       \
+        r = e.lib->call;                                                                                     \
+    while (e.visit && rdg_again(&e, r == 0, &timeout_ms));                                                   \
+    if (e.visit)                                                                                             \
+        rdg_out(&e);                                                                                         \
+    return r
+
+PUBLIC int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms,
+                                           void (*consume_cb)(rd_kafka_message_t *, void *), void *commit_opaque)
+{
+    ASK(rd_kafka_consume_callback_queue, QUEUE_KIND, rkqu, &timeout_ms);
+    if (!in)
+        return FAIL_ZERO;
+    CALLBACK_LOOP(rd_kafka_consume_callback_queue(rkqu, timeout_ms, cb, opaque));
+}
+
+PUBLIC int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms,
+                                     void (*consume_cb)(rd_kafka_message_t *, void *), void *commit_opaque)
+{
+    ASK(rd_kafka_consume_callback, TOPIC_KIND, rkt, &timeout_ms, .topic = rkt, .partition = partition);
+    if (!in)
+        return FAIL_MINUS_LE;
+    CALLBACK_LOOP(rd_kafka_consume_callback(rkt, partition, timeout_ms, cb, opaque));
+}
+
+/* The application wakes its own poll, or its callback asks the poll to return: then the early return is meant. */
+PUBLIC void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu)
+{
+    ASK(rd_kafka_queue_yield, QUEUE_KIND, rkqu, NULL);
+    if (!in)
+        return;
+    struct object *o = e.visit ? object_find(QUEUE_KIND, rkqu) : NULL;
+    /* During a close it would reach the queue of the close, which then gives up (gate.c, PREEMPTION). */
+    int life = e.consumer ? atomic_load(&e.consumer->life) : OPEN;
+    bool carries = o && atomic_load(&o->carries);
+    if (carries)
+        atomic_store(&e.consumer->app_yield, true);
+    if (!(carries && acts() && (life == CLOSING || life == DESTROYING)))
+        e.lib->rd_kafka_queue_yield(rkqu);
+    if (e.visit)
+        rdg_out(&e);
+}
+
+PUBLIC void rd_kafka_yield(rd_kafka_t *rk)
+{
+    ASK(rd_kafka_yield, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return;
+    for (struct visit *v = e.self ? e.self->top : NULL; v; v = v->outer) {
+        if (v->consumer == e.consumer && v->class == POLL) {
+            v->free_return = true;
+            break;
+        }
+    }
+    e.lib->rd_kafka_yield(rk);
+    if (e.visit)
+        rdg_out(&e);
+}
+
+/* ------------------------------------------------------------------ commits */
+
+PUBLIC rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, int async)
+{
+    ASK(rd_kafka_commit, HANDLE_KIND, rk, NULL, .traits = async ? LIES : 0);
+    if (!in)
+        return FAIL_CODE;
+    rd_kafka_resp_err_t r = e.lib->rd_kafka_commit(rk, offsets, async);
+    if (e.visit)
+        rdg_out(&e);
+    return r;
+}
+
+PUBLIC rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, int async)
+{
+    ASK(rd_kafka_commit_message, HANDLE_KIND, rk, NULL, .traits = async ? LIES : 0);
+    if (!in)
+        return FAIL_CODE;
+    rd_kafka_resp_err_t r = e.lib->rd_kafka_commit_message(rk, rkmessage, async);
+    if (e.visit)
+        rdg_out(&e);
+    return r;
+}
+
+PUBLIC rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets,
+                                                 rd_kafka_queue_t *rkqu, commit_f *cb, void *opaque)
+{
+    ASK(rd_kafka_commit_queue, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_CODE;
+    /* On a queue of the application's own no gate is held while the callback runs. Without a callback the opaque
+     * comes back in an event, where it must be the application's. */
+    struct commit_closure *k = NULL;
+    if (e.visit && cb) {
+        struct object *o = rkqu ? object_find(QUEUE_KIND, rkqu) : NULL;
+        if (!rkqu || (o && (atomic_load(&o->carries) || o->role == MAIN_QUEUE_ROLE)))
+            k = commit_closure_new(cb, opaque);
+    }
+    rd_kafka_resp_err_t r;
+    if (k)
+        r = e.lib->rd_kafka_commit_queue(rk, offsets, rkqu, callback_commit, k);
+    else
+        r = e.lib->rd_kafka_commit_queue(rk, offsets, rkqu, cb, opaque);
+    /* An error of the request itself means that nothing was queued; with our own wait the callback has run. */
+    if (k && rkqu && r)
+        commit_closure_free(k);
+    if (e.visit)
+        rdg_out(&e);
+    return r;
+}
+
+PUBLIC void *rd_kafka_event_opaque(rd_kafka_event_t *rkev)
+{
+    ASK(rd_kafka_event_opaque, 0, NULL, NULL);
+    if (!in)
+        return FAIL_NONE;
+    return commit_opaque(e.lib->rd_kafka_event_opaque(rkev));
+}
+
+/* ------------------------------------------------------------------ answers to a rebalance */
+
+/* While a close runs an assignment can only be given up: librdkafka treats every assign as unassign then
+ * (2.15 rdkafka_cgrp.c rd_kafka_cgrp_handle_assign_op), and an assign that reaches it late is never answered. */
+static bool only_unassign(const struct entry *e)
+{
+    int life = e->visit ? atomic_load(&e->consumer->life) : OPEN;
+    return acts() && (life == CLOSING || life == CLOSING_QUEUE || life == DESTROYING) && !e->visit->outer;
+}
+
+static void answered(const struct entry *e)
+{
+    if (e->visit)
+        atomic_store(&e->consumer->unanswered, 0);
+}
+
+PUBLIC rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions)
+{
+    ASK(rd_kafka_assign, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_CODE;
+    rd_kafka_resp_err_t r = e.lib->rd_kafka_assign(rk, only_unassign(&e) ? NULL : partitions);
+    answered(&e);
+    if (e.visit)
+        rdg_out(&e);
+    return r;
+}
+
+static rd_kafka_error_t *give_up(struct entry *e, rd_kafka_t *rk)
+{
+    e->code = e->lib->rd_kafka_assign(rk, NULL);
+    return rdg_error(e);
+}
+
+#define INCREMENTAL(name)                                                                                    \
+    PUBLIC rd_kafka_error_t *name(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions)          \
+    {                                                                                                        \
+        ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
+        if (!in)                                                                                             \
+            return FAIL_OBJECT;                                                                              \
+        rd_kafka_error_t *r = only_unassign(&e) ? give_up(&e, rk) : e.lib->name(rk, partitions);             \
+        answered(&e);                                                                                        \
+        if (e.visit)                                                                                         \
+            rdg_out(&e);                                                                                     \
+        return r;                                                                                            \
+    }
+INCREMENTAL(rd_kafka_incremental_assign)
+INCREMENTAL(rd_kafka_incremental_unassign)
+
+/* ------------------------------------------------------------------ queues */
+
+PUBLIC rd_kafka_resp_err_t rd_kafka_poll_set_consumer(rd_kafka_t *rk)
+{
+    ASK(rd_kafka_poll_set_consumer, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_CODE;
+    rd_kafka_resp_err_t r = e.lib->rd_kafka_poll_set_consumer(rk);
+    if (!r && e.consumer)
+        e.consumer->main_forwarded = true;
+    if (e.visit)
+        rdg_out(&e);
+    return r;
+}
+
+struct same_partition {
+    struct object *of;
+    bool carries;
+};
+
+static void forward_one(struct object *o, void *with)
+{
+    struct same_partition *p = with;
+    if (o == p->of || (p->of->partition && o->partition == p->of->partition))
+        atomic_store(&o->carries, p->carries);
+}
+
+/* Where the consumer queue leads decides which polls are polls of the consumer (DESIGN 3). */
+static void forwarded(struct consumer *c, struct object *from, struct object *to)
+{
+    switch (from->role) {
+    case CONSUMER_QUEUE:
+        if (to && !atomic_load(&to->carries))
+            atomic_store(&to->carries, true);
+        break;
+    case MAIN_QUEUE_ROLE: c->main_forwarded = to && atomic_load(&to->carries); break;
+    case PARTITION_QUEUE: {
+        struct same_partition p = {from, to && atomic_load(&to->carries)};
+        objects_each(c, forward_one, &p);
+        break;
+    }
+    default: atomic_store(&from->carries, to && atomic_load(&to->carries)); break;
+    }
+}
+
+PUBLIC void rd_kafka_queue_forward(rd_kafka_queue_t *src, rd_kafka_queue_t *dst)
+{
+    ASK(rd_kafka_queue_forward, QUEUE_KIND, src, NULL);
+    if (!in)
+        return;
+    struct object *from = object_find(QUEUE_KIND, src), *to = dst ? object_find(QUEUE_KIND, dst) : NULL;
+    e.lib->rd_kafka_queue_forward(src, dst);
+    if (from && e.consumer)
+        forwarded(e.consumer, from, to);
+    if (e.visit)
+        rdg_out(&e);
+}
+
+static uint64_t hash_partition(const char *topic, int32_t partition)
+{
+    uint64_t h = 1469598103934665603u ^ (uint32_t)partition;
+    for (; topic && *topic; topic++)
+        h = (h ^ (unsigned char)*topic) * 1099511628211u;
+    return h | 1;
+}
+
+static rd_kafka_queue_t *queue_is_born(const struct entry *e, rd_kafka_queue_t *rkqu, enum role role, uint64_t partition)
+{
+    if (rkqu && e->consumer && e->consumer->is_consumer) {
+        struct object *o = object_born(e->consumer, QUEUE_KIND, rkqu, role);
+        if (o)
+            o->partition = partition;
+    }
+    return rkqu;
+}
+
+#define QUEUE_BIRTH(name, role)                                                                              \
+    PUBLIC rd_kafka_queue_t *name(rd_kafka_t *rk)                                                             \
+    {                                                                                                        \
+        ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
+        if (!in)                                                                                             \
+            return FAIL_NONE;                                                                                \
+        return queue_is_born(&e, e.lib->name(rk), role, 0);                                                  \
+    }
+QUEUE_BIRTH(rd_kafka_queue_new, PRIVATE_QUEUE)
+QUEUE_BIRTH(rd_kafka_queue_get_main, MAIN_QUEUE_ROLE)
+QUEUE_BIRTH(rd_kafka_queue_get_sasl, OTHER_QUEUE)
+QUEUE_BIRTH(rd_kafka_queue_get_consumer, CONSUMER_QUEUE)
+QUEUE_BIRTH(rd_kafka_queue_get_background, OTHER_QUEUE)
+
+PUBLIC rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char *topic, int32_t partition)
+{
+    ASK(rd_kafka_queue_get_partition, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_NONE;
+    return queue_is_born(&e, e.lib->rd_kafka_queue_get_partition(rk, topic, partition), PARTITION_QUEUE,
+                         hash_partition(topic, partition));
+}
+
+PUBLIC rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, rd_kafka_topic_conf_t *conf)
+{
+    ASK(rd_kafka_topic_new, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_NONE;
+    rd_kafka_topic_t *r = e.lib->rd_kafka_topic_new(rk, topic, conf);
+    if (r && e.consumer && e.consumer->is_consumer)
+        object_born(e.consumer, TOPIC_KIND, r, OTHER_QUEUE);
+    return r;
+}
+
+PUBLIC void rd_kafka_queue_destroy(rd_kafka_queue_t *rkqu)
+{
+    struct object *o = object_find(QUEUE_KIND, rkqu);
+    struct consumer *c = o ? o->consumer : NULL;
+    if (c && !o->dead && acts() && !c->forked && library_inside(CALLER) != c->lib) {
+        if (c->life >= DESTROYING) {
+            /* A reference may outlive its handle: the queue is disabled and only freed here (librdkafka 2.15
+             * rdkafka_queue.c rd_kafka_queue_destroy looks at nothing of the handle). */
+            object_gone(o);
+            c->lib->rd_kafka_queue_destroy(rkqu);
+            return;
+        }
+        if (!o->carries && atomic_load(&o->inside)) {
+            /* A poll on a queue that the gate does not know: wake it and wait for it. */
+            int64_t until = now_ns() + (rdg_options.max_wait_ms ? rdg_options.max_wait_ms : 60000) * 1000000LL;
+            while (atomic_load(&o->inside) && now_ns() < until && c->lib->rd_kafka_queue_yield) {
+                c->lib->rd_kafka_queue_yield(rkqu);
+                _Atomic uint32_t never = 0;
+                futex_wait(&never, 0, now_ns() + 1000000, 0);
+            }
+        }
+    }
+    ASK(rd_kafka_queue_destroy, QUEUE_KIND, rkqu, NULL);
+    if (!in)
+        return;
+    if (e.visit) {
+        object_gone(o);
+    }
+    e.lib->rd_kafka_queue_destroy(rkqu);
+    if (e.visit)
+        rdg_out(&e);
+}
+
+PUBLIC void rd_kafka_topic_destroy(rd_kafka_topic_t *rkt)
+{
+    struct object *o = object_find(TOPIC_KIND, rkt);
+    ASK(rd_kafka_topic_destroy, TOPIC_KIND, rkt, NULL);
+    if (!in)
+        return;
+    if (o && e.visit)
+        object_gone(o);
+    e.lib->rd_kafka_topic_destroy(rkt);
+    if (e.visit)
+        rdg_out(&e);
+}
+
+/* ------------------------------------------------------------------ close */
+
+static bool really_closed(const struct entry *e, rd_kafka_t *rk)
+{
+    return e->lib->rd_kafka_consumer_closed && e->lib->rd_kafka_consumer_closed(rk);
+}
+
+PUBLIC rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk)
+{
+    ASK(rd_kafka_consumer_close, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_CODE;
+    if (e.visit && e.consumer->life == CLOSED && e.consumer->closed_by_us)
+        report_once(DOUBLE_CLOSE, e.consumer, q.call, NULL, -1);
+    rd_kafka_resp_err_t r = e.lib->rd_kafka_consumer_close(rk);
+    if (e.visit) {
+        gate_closed(e.visit, r, really_closed(&e, rk), false);
+        rdg_out(&e);
+    }
+    return r;
+}
+
+PUBLIC rd_kafka_error_t *rd_kafka_consumer_close_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkqu)
+{
+    ASK(rd_kafka_consumer_close_queue, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_OBJECT;
+    rd_kafka_error_t *r = e.lib->rd_kafka_consumer_close_queue(rk, rkqu);
+    if (e.visit) {
+        struct object *o = object_find(QUEUE_KIND, rkqu);
+        if (o && !r)
+            atomic_store(&o->carries, true);
+        gate_closed(e.visit, r ? (int)e.lib->h_rd_kafka_error_code(r) : 0, really_closed(&e, rk), true);
+        rdg_out(&e);
+    }
+    return r;
+}
+
+PUBLIC int rd_kafka_consumer_closed(rd_kafka_t *rk)
+{
+    ASK(rd_kafka_consumer_closed, HANDLE_KIND, rk, NULL);
+    if (!in)
+        return FAIL_ONE;
+    int r = e.lib->rd_kafka_consumer_closed(rk);
+    if (e.visit) {
+        if (r)
+            gate_is_closed(e.consumer);
+        else if (acts() && e.consumer->close_failed)
+            r = 1; /* otherwise while (!closed) never ends (confluent-kafka-go #1588) */
+        rdg_out(&e);
+    }
+    return r;
+}
+
+/* ------------------------------------------------------------------ birth and death of handles */
+
+static rd_kafka_t *give_birth(const struct library *lib, rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr,
+                              size_t errstr_size)
+{
+    struct consumer *c = rdg_options.mode == OFF ? NULL : handle_expected(lib);
+    if (!c)
+        return lib->rd_kafka_new(type, conf, errstr, errstr_size);
+    if (type == RD_KAFKA_CONSUMER && conf)
+        callbacks_take(c, conf);
+    rd_kafka_t *rk = lib->rd_kafka_new(type, conf, errstr, errstr_size);
+    int saved = errno;
+    if (!rk && type == RD_KAFKA_CONSUMER && conf)
+        callbacks_give_back(c, lib, conf);
+    if (rk && type == RD_KAFKA_CONSUMER) {
+        c->conf = lib->rd_kafka_conf(rk);
+        char text[32] = "";
+        size_t size = sizeof(text);
+        if (lib->h_rd_kafka_conf_get(c->conf, "max.poll.interval.ms", text, &size) == RD_KAFKA_CONF_OK)
+            for (const char *p = text; *p >= '0' && *p <= '9'; p++)
+                c->max_poll_ms = c->max_poll_ms * 10 + (*p - '0');
+        strncat(c->name, lib->rd_kafka_name(rk), sizeof(c->name) - 1);
+        size = sizeof(c->group);
+        if (lib->h_rd_kafka_conf_get(c->conf, "group.id", c->group, &size) != RD_KAFKA_CONF_OK)
+            c->group[0] = 0;
+        if (lib->rd_kafka_queue_get_consumer)
+            c->consumer_queue = lib->rd_kafka_queue_get_consumer(rk);
+    }
+    handle_arrived(c, rk, type == RD_KAFKA_CONSUMER);
+    errno = saved;
+    return rk;
+}
+
+PUBLIC rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t errstr_size)
+{
+    ASK(rd_kafka_new, 0, NULL, NULL);
+    if (!in)
+        return FAIL_NONE;
+    if (library_inside(q.caller) == e.lib) /* the inner handle of a share consumer */
+        return e.lib->rd_kafka_new(type, conf, errstr, errstr_size);
+    return give_birth(e.lib, type, conf, errstr, errstr_size);
+}
+
+/* The gate is open for this thread alone: nobody is inside, nobody comes. */
+static void really_destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
+{
+    struct consumer *c = e->consumer;
+    const struct library *lib = e->lib;
+    if (c->private_queue)
+        lib->rd_kafka_queue_destroy(c->private_queue);
+    if (call == CALL_rd_kafka_destroy_flags)
+        lib->rd_kafka_destroy_flags(rk, flags);
+    else
+        lib->rd_kafka_destroy(rk);
+    if (c->consumer_queue)
+        lib->rd_kafka_queue_destroy(c->consumer_queue);
+    c->private_queue = c->consumer_queue = NULL;
+}
+
+struct woken {
+    rd_kafka_queue_t *queue[16];
+    int count;
+};
+
+static void polled(struct object *o, void *with)
+{
+    struct woken *w = with;
+    if (atomic_load(&o->inside) && w->count < 16)
+        w->queue[w->count++] = (rd_kafka_queue_t *)(o->key & ~(uintptr_t)3);
+}
+
+/* The guards, too, must be out. Polls among them are woken. false: they are not, within the limit. */
+static bool drain_guards(struct entry *e, rd_kafka_t *rk, int64_t since)
+{
+    struct consumer *c = e->consumer;
+    int64_t limit = rdg_options.max_wait_ms ? since + rdg_options.max_wait_ms * 1000000LL : FOREVER;
+    for (;;) {
+        uint32_t seen = atomic_load(&c->guards_left);
+        if (!atomic_load(&c->guards))
+            return true;
+        int64_t now = now_ns();
+        if (now >= limit)
+            return false;
+        if (e->lib->rd_kafka_queue_yield) {
+            struct woken w = {.count = 0};
+            objects_each(c, polled, &w);
+            for (int i = 0; i < w.count; i++)
+                e->lib->rd_kafka_queue_yield(w.queue[i]);
+            rd_kafka_queue_t *main_queue = e->lib->rd_kafka_queue_get_main(rk);
+            e->lib->rd_kafka_queue_yield(main_queue);
+            e->lib->rd_kafka_queue_destroy(main_queue);
+        }
+        int64_t again = now + 100 * 1000000LL;
+        futex_wait(&c->guards_left, seen, again < limit ? again : limit, 0);
+    }
+}
+
+static void destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
+{
+    struct consumer *c = e->consumer;
+    struct visit *v = e->visit;
+    int64_t began = v->since ? v->since : now_ns();
+    if (!acts()) {
+        really_destroy(e, rk, call, flags);
+    } else if (drain_guards(e, rk, began)) {
+        if (v->since)
+            report(DESTROY_DRAINED, c, call, NULL, (now_ns() - began) / 1000000);
+        really_destroy(e, rk, call, flags);
+    } else {
+        report(HANDLE_LEAKED, c, call, NULL, (now_ns() - began) / 1000000);
+    }
+    gate_destroyed(c, call);
+    rdg_out(e);
+    handle_gone(c);
+}
+
+/* Called inside a callback of the same handle: the frames that we return to are still inside librdkafka, so the
+ * handle dies when the outermost of them has returned (rdg_out). */
+static bool put_off(const rd_kafka_t *rk, const void *caller, int flags)
+{
+    struct object *o = object_find(HANDLE_KIND, rk);
+    struct consumer *c = o ? o->consumer : NULL;
+    struct self *s = rdg_self;
+    if (!c || !s || !s->top || !acts() || c->forked || c->life >= DESTROYING || library_inside(caller) == c->lib)
+        return false;
+    for (struct visit *v = s->top; v; v = v->outer) {
+        if (v->consumer != c)
+            continue;
+        if (!atomic_load(&v->window))
+            return false; /* librdkafka itself */
+        c->deferred_flags = flags;
+        c->deferred = s;
+        return true;
+    }
+    return false;
+}
+
+/* The gate did not let the destroy in. */
+static void not_destroyed(const struct entry *e, const struct question *q)
+{
+    struct consumer *c = e->consumer;
+    if (!c || c->forked)
+        return;
+    if (c->life < DESTROYING) {
+        /* Nobody could be made to leave within the limit: a leak beats a crash. */
+        report(HANDLE_LEAKED, c, q->call, c->inside, rdg_options.max_wait_ms);
+        gate_destroyed(c, q->call);
+        handle_gone(c);
+    } else {
+        report_once(DOUBLE_DESTROY, c, q->call, NULL, -1);
+    }
+}
+
+#define NO_FLAGS (-1)
+
+void odd_deferred_destroy(struct consumer *c)
+{
+    int flags = c->deferred_flags;
+    rd_kafka_t *rk = c->rk;
+    c->deferred = NULL;
+    if (flags == NO_FLAGS)
+        rd_kafka_destroy(rk);
+    else
+        rd_kafka_destroy_flags(rk, flags);
+}
+
+#define DESTROY(name, flags, ...)                                                                            \
+    PUBLIC void name(__VA_ARGS__)                                                                            \
+    {                                                                                                        \
+        if (put_off(rk, CALLER, flags))                                                                      \
+            return;                                                                                          \
+        ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
+        if (!in) {                                                                                           \
+            not_destroyed(&e, &q);                                                                           \
+            return;                                                                                          \
+        }                                                                                                    \
+        if (e.visit) {                                                                                       \
+            destroy(&e, rk, q.call, flags);                                                                  \
+            return;                                                                                          \
+        }                                                                                                    \
+        if (e.consumer && !e.consumer->is_consumer && library_inside(q.caller) != e.lib)                     \
+            handle_forget(e.consumer);                                                                       \
+        if (q.call == CALL_rd_kafka_destroy_flags)                                                           \
+            e.lib->rd_kafka_destroy_flags(rk, flags);                                                        \
+        else                                                                                                 \
+            e.lib->rd_kafka_destroy(rk);                                                                     \
+    }
+DESTROY(rd_kafka_destroy, NO_FLAGS, rd_kafka_t *rk)
+DESTROY(rd_kafka_destroy_flags, flags, rd_kafka_t *rk, int flags)
+
+/* ------------------------------------------------------------------ state of the thread and of confs */
+
+static rd_kafka_resp_err_t last_error(const struct library *lib)
+{
+    struct self *s = rdg_self;
+    rd_kafka_resp_err_t now = lib->rd_kafka_last_error();
+    if (s && s->last_set && now == s->last_real)
+        return s->last_error;
+    return now;
+}
+
+PUBLIC rd_kafka_resp_err_t rd_kafka_last_error(void)
+{
+    const struct library *lib = library_inside(CALLER);
+    if (!lib)
+        lib = library_for_caller(CALLER);
+    return lib ? last_error(lib) : RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED;
+}
+
+struct owner {
+    const rd_kafka_conf_t *conf;
+    struct consumer *found;
+};
+
+static void conf_of(struct consumer *c, void *with)
+{
+    struct owner *o = with;
+    if (c->conf == o->conf)
+        o->found = c;
+}
+
+/* A copy of a handle's own conf holds our wrappers; whoever makes a handle of it means his callbacks. */
+static rd_kafka_conf_t *cleaned(const struct library *lib, const rd_kafka_conf_t *from, rd_kafka_conf_t *copy)
+{
+    struct owner o = {from, NULL};
+    if (from && copy)
+        consumers_each(conf_of, &o);
+    if (o.found)
+        callbacks_give_back(o.found, lib, copy);
+    return copy;
+}
+
+PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup(const rd_kafka_conf_t *conf)
+{
+    ASK(rd_kafka_conf_dup, 0, NULL, NULL);
+    if (!in)
+        return FAIL_NONE;
+    return cleaned(e.lib, conf, e.lib->rd_kafka_conf_dup(conf));
+}
+
+PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, size_t filter_cnt, const char **filter)
+{
+    ASK(rd_kafka_conf_dup_filter, 0, NULL, NULL);
+    if (!in)
+        return FAIL_NONE;
+    return cleaned(e.lib, conf, e.lib->rd_kafka_conf_dup_filter(conf, filter_cnt, filter));
+}
+
+/* ------------------------------------------------------------------ entries for callers who came through dlsym */
+
+#define FOR_LIBRARIES(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+
+#define X(i)                                                                                                 \
+    static rd_kafka_t *new_##i(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t size)        \
+    {                                                                                                        \
+        if (!rdg_awake)                                                                                      \
+            shim_awake();                                                                                    \
+        return give_birth(library_at(i), type, conf, errstr, size);                                          \
+    }                                                                                                        \
+    static rd_kafka_resp_err_t last_##i(void)                                                                \
+    {                                                                                                        \
+        return last_error(library_at(i));                                                                    \
+    }                                                                                                        \
+    static rd_kafka_conf_t *dup_##i(const rd_kafka_conf_t *conf)                                             \
+    {                                                                                                        \
+        return cleaned(library_at(i), conf, library_at(i)->rd_kafka_conf_dup(conf));                         \
+    }                                                                                                        \
+    static rd_kafka_conf_t *dup_filter_##i(const rd_kafka_conf_t *conf, size_t n, const char **filter)       \
+    {                                                                                                        \
+        return cleaned(library_at(i), conf, library_at(i)->rd_kafka_conf_dup_filter(conf, n, filter));       \
+    }                                                                                                        \
+    static void *event_##i(rd_kafka_event_t *rkev)                                                           \
+    {                                                                                                        \
+        return commit_opaque(library_at(i)->rd_kafka_event_opaque(rkev));                                    \
+    }
+FOR_LIBRARIES(X)
+#undef X
+
+void *odd_entry(int call, int library)
+{
+#define X(i) {(void *)new_##i, (void *)last_##i, (void *)dup_##i, (void *)dup_filter_##i, (void *)event_##i},
+    static void *const entries[][5] = {FOR_LIBRARIES(X)};
+#undef X
+    if (library >= (int)(sizeof(entries) / sizeof(*entries)))
+        return NULL;
+    switch (call) {
+    case CALL_rd_kafka_new: return entries[library][0];
+    case CALL_rd_kafka_last_error: return entries[library][1];
+    case CALL_rd_kafka_conf_dup: return entries[library][2];
+    case CALL_rd_kafka_conf_dup_filter: return entries[library][3];
+    case CALL_rd_kafka_event_opaque: return entries[library][4];
+    default: return NULL;
+    }
+}
+
+/* ------------------------------------------------------------------ cancellation */
+
+struct target {
+    pthread_t thread;
+    bool woken;
+};
+
+static void try_wake(struct self *s, void *with)
+{
+    struct target *t = with;
+    if (!t->woken && pthread_equal(s->thread, t->thread))
+        t->woken = gate_cancel_poll(s);
+}
+
+/* A thread cancelled inside a poll would leave librdkafka's queue locked for good: it is woken first and cancels
+ * itself on the way out. */
+PUBLIC int pthread_cancel(pthread_t thread)
+{
+    struct target t = {thread, false};
+    if (rdg_awake && !pthread_equal(thread, pthread_self()))
+        self_each(try_wake, &t);
+    return t.woken ? 0 : real_pthread_cancel(thread);
+}

@@ -1,0 +1,174 @@
+/*
+ * self.c: this thread's record. It must not allocate from the application's heap, and must not wait.
+ */
+#include "self.h"
+#include "gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__thread struct self *rdg_self;
+
+#define CHUNK     32
+#define CHUNKS    1024
+static struct self *chunks[CHUNKS];
+static _Atomic int chunks_made;
+static struct self *free_list;
+static struct lock pool;
+static pthread_key_t at_exit;
+static _Atomic int key_made;
+
+static void thread_ends(void *p)
+{
+    struct self *s = p;
+    /* Destructors of other keys may still call librdkafka: such a call makes a new record. */
+    gate_thread_ends(s);
+    rdg_self = NULL;
+    lock_take(&pool);
+    s->live = false;
+    s->next_free = free_list;
+    free_list = s;
+    lock_drop(&pool);
+}
+
+static struct self *take(void)
+{
+    lock_take(&pool);
+    if (!key_made) {
+        key_made = pthread_key_create(&at_exit, thread_ends) == 0 ? 1 : -1;
+    }
+    struct self *s = free_list;
+    if (s) {
+        free_list = s->next_free;
+    } else if (chunks_made < CHUNKS) {
+        void *p = mmap(NULL, CHUNK * sizeof(struct self), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p != MAP_FAILED) {
+            s = p;
+            for (int i = 1; i < CHUNK; i++) {
+                s[i].next_free = free_list;
+                free_list = &s[i];
+            }
+            chunks[chunks_made] = s;
+            atomic_store_explicit(&chunks_made, chunks_made + 1, memory_order_release);
+        }
+    }
+    lock_drop(&pool);
+    return s;
+}
+
+struct self *self_make(void)
+{
+    struct self *s = take();
+    if (!s)
+        return NULL;
+    char name[16] = "";
+    memset(s, 0, sizeof(*s));
+    prctl(PR_GET_NAME, name);
+    s->tid = (int)syscall(SYS_gettid);
+    s->thread = pthread_self();
+    /* librdkafka names its threads rdk:main, rdk:brokerN, rdk:bg (rdkafka.c, rdkafka_broker.c). */
+    s->librdkafka = s->unusual = strncmp(name, "rdk:", 4) == 0;
+    s->live = true;
+    rdg_self = s;
+    if (key_made == 1)
+        pthread_setspecific(at_exit, s);
+    return s;
+}
+
+static uintptr_t hex(const char **p)
+{
+    uintptr_t n = 0;
+    for (;; (*p)++) {
+        char d = **p;
+        if (d >= '0' && d <= '9')
+            n = n * 16 + (uintptr_t)(d - '0');
+        else if (d >= 'a' && d <= 'f')
+            n = n * 16 + (uintptr_t)(d - 'a' + 10);
+        else
+            return n;
+    }
+}
+
+bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to)
+{
+    int saved = errno;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool found = false, skip = false;
+    char text[1024];
+    size_t have = 0;
+    ssize_t n;
+    while (fd >= 0 && !found && (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
+        have += (size_t)n;
+        text[have] = 0;
+        const char *line = text, *end;
+        /* Only the two addresses at the start of a line count; a long path is skipped over. */
+        while (!found && (end = memchr(line, '\n', (size_t)(text + have - line)))) {
+            const char *p = line;
+            *from = hex(&p);
+            if (!skip && *p++ == '-') {
+                *to = hex(&p);
+                found = address >= *from && address < *to;
+            }
+            skip = false;
+            line = end + 1;
+        }
+        have = (size_t)(text + have - line);
+        if (have == sizeof(text) - 1) {
+            have = 0;
+            skip = true;
+        }
+        memmove(text, line, have);
+    }
+    if (fd >= 0)
+        close(fd);
+    errno = saved;
+    return found;
+}
+
+bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b)
+{
+    if (a - s->stack_from >= s->stack_to - s->stack_from && !mapping_of(a, &s->stack_from, &s->stack_to))
+        s->stack_from = s->stack_to = 0;
+    return a - s->stack_from < s->stack_to - s->stack_from && b - s->stack_from < s->stack_to - s->stack_from;
+}
+
+void self_each(void (*f)(struct self *, void *), void *with)
+{
+    int n = atomic_load_explicit(&chunks_made, memory_order_acquire);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < CHUNK; j++)
+            if (chunks[i][j].live)
+                f(&chunks[i][j], with);
+}
+
+void self_after_fork(void)
+{
+    struct self *mine = rdg_self;
+    pool.word = 0;
+    free_list = NULL;
+    for (int i = 0; i < chunks_made; i++) {
+        for (int j = 0; j < CHUNK; j++) {
+            struct self *s = &chunks[i][j];
+            if (s == mine)
+                continue;
+            s->live = false;
+            s->next_free = free_list;
+            free_list = s;
+        }
+    }
+    if (mine)
+        mine->tid = (int)syscall(SYS_gettid);
+}
+
+void self_hold(bool hold)
+{
+    if (hold)
+        lock_take(&pool);
+    else
+        lock_drop(&pool);
+}
