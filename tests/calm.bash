@@ -31,8 +31,8 @@ _calm_env() {
 
 # what the runs without the shim gave
 declare -gA CALM_CODE=() CALM_OUT=() CALM_ERR=()
-# more environment for the program, as NAME=value
-CALM_SET=()
+# more environment for the program, as NAME=value; a command that starts it
+CALM_SET=() CALM_AS=()
 
 # calm RUN PROGRAM ARGS...: stdout in OUT, stderr in ERR. A program with a slash is not one of ours.
 calm() {
@@ -47,7 +47,8 @@ calm_code() {
     RUN=$run CMD="$*" CODE=0
     [[ $program == */* ]] || program=$CALM/$program
     _calm_env "$run"
-    OUT=$(timeout -k 5 "${CALM_TIMEOUT:-90}" "${CALM_ENV[@]}" "$program" "${@:2}" 2>"$BATS_TEST_TMPDIR/err") || CODE=$?
+    OUT=$(timeout -k 5 "${CALM_TIMEOUT:-90}" "${CALM_AS[@]}" "${CALM_ENV[@]}" "$program" "${@:2}" \
+        2>"$BATS_TEST_TMPDIR/err") || CODE=$?
     ERR=$(<"$BATS_TEST_TMPDIR/err")
     if [[ $run == without@* ]]; then
         local key="${run#*@} $CMD"
@@ -111,12 +112,12 @@ is_code() {
 at_least() {
     local v
     v=$(value "$1")
-    [[ $v =~ ^-?[0-9]+$ ]] && (( v >= $2 )) || _calm_no "$1 is '$v', less than $2"
+    [[ $v =~ ^-?[0-9]+$ && $v -ge $2 ]] || _calm_no "$1 is '$v', less than $2"
 }
 at_most() {
     local v
     v=$(value "$1")
-    [[ $v =~ ^-?[0-9]+$ ]] && (( v <= $2 )) || _calm_no "$1 is '$v', more than $2"
+    [[ $v =~ ^-?[0-9]+$ && $v -le $2 ]] || _calm_no "$1 is '$v', more than $2"
 }
 
 # Nothing was said on stderr: a calm program gives the shim no reason to speak.

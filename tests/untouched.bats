@@ -4,7 +4,7 @@ load calm
 
 # The library makes no difference here: one run without and one with.
 setup() {
-    RUNS=(${CALM_ONLY:-without with})
+    read -ra RUNS <<<"${CALM_ONLY:-without with}"
     RUNS=("${RUNS[@]/%/@}")
 }
 
@@ -65,19 +65,16 @@ setup() {
     chmod 4755 "$dir/alone"
     # where everybody may read it: the loader must have the choice
     [[ ! -e $GATE_SO ]] || { cp "$GATE_SO" "$dir/librdgate.so"; GATE_SO=$dir/librdgate.so; }
-    CALM_SET=(RDGATE_VERBOSE=1)
+    # env sets LD_PRELOAD after setpriv, for the program alone
+    CALM_SET=(RDGATE_VERBOSE=1) CALM_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
     for run in "${RUNS[@]}"; do
-        # setpriv itself without the shim; env sets it again for what setpriv starts
-        _calm_env "$run"
-        RUN=$run CMD=secure CODE=0
-        OUT=$(timeout 20 setpriv --reuid=65534 --regid=65534 --clear-groups "${CALM_ENV[@]}" "$dir/alone" x 6 2>"$dir/err") || CODE=$?
-        ERR=$(<"$dir/err")
+        calm_code "$run" "$dir/alone" x 6
         if [[ $(value secure) != 1 ]]; then
             rm -rf "$dir"
-            skip "rights are not given here: mounted nosuid"
+            skip "rights are not given here: $dir is mounted nosuid"
         fi
         is_code 6; is threads 1
-        quiet
+        same; same_stderr; quiet
     done
     rm -rf "$dir"
 }
