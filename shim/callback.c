@@ -49,13 +49,19 @@ static void *original(struct consumer *c, enum callback which)
     return s.found;
 }
 
+void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err)
+{
+    if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS || err == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS)
+        atomic_store(&c->unanswered, err);
+}
+
 static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions, void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t *, void *) =
         original(c, CB_rebalance_cb);
-    if (c && (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS || err == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS))
-        atomic_store(&c->unanswered, err);
+    if (c)
+        rebalance_delivered(c, err);
     struct visit *v = window(c);
     if (cb)
         cb(rk, err, partitions, opaque);

@@ -12,6 +12,9 @@ void callbacks_take(struct consumer *c, rd_kafka_conf_t *conf);
 /* Puts the originals back: the conf stays the application's (rd_kafka_new failed, or a copy of a handle's conf). */
 void callbacks_give_back(struct consumer *c, const struct library *lib, rd_kafka_conf_t *conf);
 
+/* A rebalance has been handed to the application, which has to answer it. */
+void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err);
+
 /* The callback given to rd_kafka_consume_callback*; lives on the wrapper's stack. */
 struct consume_closure {
     void (*cb)(rd_kafka_message_t *, void *);

@@ -20,8 +20,10 @@
  * WHO WAITS FOR WHOM (conflicts). In serialize: a CALL for every active occupant; a POLL for every CALL and for
  * the POLL of its own lane, active or not; a CLOSE for every active occupant; a DEATH for every occupant, lending
  * or not, and for the guards. Nobody waits for a visit of its own thread. A lending occupant is passed by CALLs
- * and by CLOSE, never by POLLs, so borrowers are serialized by waiting for the active one among them. An active
- * CLOSE or DEATH is passed by CALLs only as long as a rebalance is unanswered: somebody must answer it.
+ * and by CLOSE, never by POLLs, so borrowers are serialized by waiting for the active one among them. A CLOSE or
+ * DEATH is passed by CALLs only as long as a rebalance is unanswered: somebody must answer it, and until then the
+ * group cannot terminate. Any other call beside it could lose its reply; it waits, and is refused as soon as the
+ * close runs a callback, which might be waiting for its thread.
  * An owner whose window ends waits for the occupants that came after it, then goes on. Thus every edge leads from
  * a waiting thread to one that is inside librdkafka or the application, never to another that waits at this
  * gate; what loops remain are made by the application and are bounded by RDGATE_MAX_WAIT_MS.
@@ -62,7 +64,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FAST ((uintptr_t)1)
 #define SLOW ((uintptr_t)2)
 #define TAGS ((uintptr_t)63)
 
@@ -109,7 +110,7 @@ static void slow_take(struct consumer *c)
 static bool nothing_to_know(const struct consumer *c)
 {
     return !c->inside && !c->waiting[0].first && !c->waiting[1].first && !c->waiting[2].first && !c->yielding &&
-           c->life == OPEN && !c->stale_lane[0] && !c->stale_lane[1] && !c->forked && !c->deferred;
+           c->life == OPEN && !c->stale && !c->forked && !c->deferred;
 }
 
 static void slow_drop(struct consumer *c)
@@ -160,22 +161,33 @@ static void tell(struct visit *v, enum visit_state state)
     futex_wake(&v->state, 1);
 }
 
-static void mark_stale(struct consumer *c, uint64_t lane)
+static int find_stale(const struct consumer *c, uint64_t lane)
 {
-    if (c->stale_lane[0] == lane + 1 || c->stale_lane[1] == lane + 1)
-        return;
-    c->stale_lane[c->stale_lane[0] ? 1 : 0] = lane + 1;
+    int i = 0;
+    while (i < c->stale && c->stale_lane[i] != lane + 1)
+        i++;
+    return i;
+}
+
+/* false: too many lanes have a flag on the way; no yield can be accounted for now. */
+static bool mark_stale(struct consumer *c, uint64_t lane)
+{
+    int i = find_stale(c, lane);
+    if (i == STALE)
+        return false;
+    c->stale_lane[i] = lane + 1;
+    if (i == c->stale)
+        c->stale++;
+    return true;
 }
 
 static bool take_stale(struct consumer *c, uint64_t lane)
 {
-    for (int i = 0; i < 2; i++) {
-        if (c->stale_lane[i] == lane + 1) {
-            c->stale_lane[i] = 0;
-            return true;
-        }
-    }
-    return false;
+    int i = find_stale(c, lane);
+    if (i == c->stale)
+        return false;
+    c->stale_lane[i] = c->stale_lane[--c->stale];
+    return true;
 }
 
 /* ------------------------------------------------------------------ who may be in with whom */
@@ -189,6 +201,15 @@ static bool lends(const struct visit *o)
 static bool batch_hole(const struct visit *a, const struct visit *b)
 {
     return (a->traits & BATCH && b->traits & BATCHX) || (a->traits & BATCHX && b->traits & BATCH);
+}
+
+/* A callback of a poll that is a guard: a death waits for it, so it must not wait for the death. */
+static bool in_guard(const struct consumer *c, const struct visit *v)
+{
+    for (const struct visit *outer = v->outer; outer; outer = outer->outer)
+        if (outer->consumer == c && outer->guard)
+            return true;
+    return false;
 }
 
 /* Must v wait for the occupant o? */
@@ -209,10 +230,10 @@ static bool conflicts(const struct consumer *c, const struct visit *v, const str
             return v->lane == o->lane && (serial || v->traits & o->traits & BATCH);
         return serial || batch_hole(v, o);
     case CALL:
+        if (o->class == CLOSE || o->class == DEATH)
+            return !o->object && !atomic_load(&c->unanswered) && !in_guard(c, v);
         if (lends(o))
             return false;
-        if (o->class == CLOSE || o->class == DEATH)
-            return !o->object && !atomic_load(&c->unanswered);
         if (o->class == POLL && o->alien)
             return batch_hole(v, o);
         return serial || batch_hole(v, o);
@@ -250,12 +271,30 @@ static bool borrower_in(const struct consumer *c, const struct visit *v)
     return false;
 }
 
+/* Is the close or destroy itself in a callback of the application? */
+static bool closer_lends(const struct consumer *c)
+{
+    for (struct visit *o = c->inside; o; o = o->next)
+        if ((o->class == CLOSE || o->class == DEATH) && !o->object && lends(o))
+            return true;
+    return false;
+}
+
+/* A call that comes while the group terminates may lose its reply and wait for ever, so it waits for the end and
+ * is told then; and at once, if the close runs a callback that may be waiting for the caller. */
+static int while_closing(const struct consumer *c, const struct visit *v)
+{
+    if (v->class != CALL || v->outer || atomic_load(&c->unanswered))
+        return FINE;
+    return closer_lends(c) ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
+}
+
 /* What the life of the handle says to this visit: FINE, or the error it gets. */
 static int standing(struct consumer *c, const struct visit *v, bool waiting)
 {
     switch (atomic_load(&c->life)) {
     case OPEN: return FINE;
-    case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : FINE;
+    case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : while_closing(c, v);
     case CLOSING_QUEUE:
         if (v->class == CALL && !(v->traits & ANSWERS) && !atomic_load(&c->unanswered))
             return RD_KAFKA_RESP_ERR__DESTROY;
@@ -268,7 +307,7 @@ static int standing(struct consumer *c, const struct visit *v, bool waiting)
         return v->traits & LIES ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
     case DESTROYING:
         if (v->class == CALL)
-            return FINE; /* in if a rebalance is unanswered, otherwise it waits for the end */
+            return while_closing(c, v);
         return v->object && v->class == DEATH ? FINE : RD_KAFKA_RESP_ERR__DESTROY;
     default: return RD_KAFKA_RESP_ERR__DESTROY;
     }
@@ -359,14 +398,13 @@ static struct visit *poll_in_the_way(const struct consumer *c)
 static void send_yield(struct consumer *c, struct visit *o)
 {
     const struct library *lib = c->lib;
-    if (!lib->rd_kafka_queue_yield || c->life == CLOSING || c->life >= DESTROYING)
+    if (!lib->rd_kafka_queue_yield || c->life == CLOSING || c->life >= DESTROYING || !mark_stale(c, o->lane))
         return;
     rd_kafka_queue_t *q = o->object ? (void *)(o->object->key & ~(uintptr_t)3) : c->consumer_queue;
     rd_kafka_topic_t *topic = o->topic;
     int32_t partition = o->partition;
     int saved = errno; /* an io-event is written by the yield */
     o->yielded = true;
-    mark_stale(c, o->lane);
     c->yielding++;
     lock_drop(&c->mu); /* the word stays SLOW: yielding */
     if (topic) {
@@ -450,8 +488,8 @@ static void look_for_owners(struct consumer *c)
         }
         /* Left by longjmp or an exception: the thread sleeps above the frame that it called us from. Only
          * believed for the stack it was born with, and seen twice. */
-        uintptr_t sp = stack_pointer(s->tid);
-        bool above = sp > o->frame && s->stack_to && sp < s->stack_to && o->frame >= s->stack_from;
+        uintptr_t sp = stack_pointer(s->tid), from, to;
+        bool above = sp > o->frame && mapping_of(o->frame, &from, &to) && sp < to;
         if (above && o->suspect)
             unreachable(c, o, CALLBACK_ESCAPED);
         else
@@ -570,19 +608,19 @@ static enum admission await(struct consumer *c, struct visit *v)
 
 /* ------------------------------------------------------------------ entering and leaving */
 
-static int64_t tick_ns;
+static _Atomic int64_t tick_ns;
 
 /* Exact to a tick and cheap: read before every poll with a timeout, used only if the poll is preempted. The tick
  * is added, so that no preempted poll ends too early. */
-static int64_t coarse_ns(void)
+int64_t coarse_ns(void)
 {
     struct timespec t;
-    if (!tick_ns) {
+    if (!atomic_load_explicit(&tick_ns, memory_order_relaxed)) {
         clock_getres(CLOCK_MONOTONIC_COARSE, &t);
         tick_ns = t.tv_nsec;
     }
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + tick_ns;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + atomic_load_explicit(&tick_ns, memory_order_relaxed);
 }
 
 int rest_ms(const struct visit *v)
@@ -741,8 +779,6 @@ bool gate_again(struct visit *v, bool empty, int *timeout_ms)
 void gate_window_begins(struct visit *v)
 {
     struct consumer *c = v->consumer;
-    if (!v->self->stack_to)
-        self_on_stack(v->self, v->frame); /* learns the stack, for look_for_owners */
     atomic_fetch_add(&v->window, 1);
     if (v->guard || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;

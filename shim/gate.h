@@ -30,6 +30,8 @@ enum callback {
         CB_COUNT
 };
 
+#define STALE 16
+
 /* What we know of one rd_kafka_t. */
 struct consumer {
     /* The gate. word: 0 = free, visit|FAST = one visit inside that nobody else cares about, SLOW = the truth is
@@ -42,7 +44,8 @@ struct consumer {
     struct visit *inside;         /* occupants, the latest first */
     struct line waiting[3];       /* DEATH and CLOSE, CALL, POLL */
     int yielding;                 /* yields being sent: nobody is admitted meanwhile */
-    uint64_t stale_lane[2];       /* lanes (+1) whose yield flag may still be set */
+    uint64_t stale_lane[STALE];   /* lanes (+1) whose yield flag may still be set */
+    int stale;
     bool forked;
     bool main_forwarded; /* the main queue is forwarded to the consumer queue */
     _Atomic bool app_yield; /* the application yielded the consumer queue itself */
@@ -61,6 +64,7 @@ struct consumer {
     rd_kafka_t *rk;
     const struct library *lib;
     bool is_consumer;
+    bool plain; /* a consumer, in a mode where a lonely call need not be looked at */
     bool expected; /* rd_kafka_new is running */
     uint32_t generation;
     const rd_kafka_conf_t *conf;         /* rd_kafka_conf(rk) */
@@ -115,6 +119,8 @@ void gate_reset(struct consumer *c);
 bool gate_is_idle(struct consumer *c);
 void gate_after_fork(struct consumer *c);
 
+/* The monotonic clock, a tick late at most, cheaply. */
+int64_t coarse_ns(void);
 /* Milliseconds of the call's own timeout that are left; 0 if none. */
 int rest_ms(const struct visit *v);
 

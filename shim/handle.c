@@ -4,6 +4,7 @@
  * number, and a reader that saw it change looks again.
  */
 #include "handle.h"
+#include "shim.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -243,6 +244,7 @@ void handle_arrived(struct consumer *c, rd_kafka_t *rk, bool is_consumer)
     if (rk) {
         c->rk = rk;
         c->is_consumer = is_consumer;
+        c->plain = is_consumer && (rdg_options.mode == SERIALIZE || rdg_options.mode == REFUSE);
         add(c, HANDLE_KIND, rk, OTHER_QUEUE);
     } else {
         free_consumer(c);

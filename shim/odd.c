@@ -37,7 +37,7 @@ bool odd_result(struct entry *e, int call, void *result)
     if (rdg_calls[call].traits & EVENT) {
         rd_kafka_event_t *event = result;
         if (lib->h_rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE)
-            atomic_store(&c->unanswered, lib->h_rd_kafka_event_error(event));
+            rebalance_delivered(c, lib->h_rd_kafka_event_error(event));
         if (c->deferred != e->self)
             return false;
         lib->h_rd_kafka_event_destroy(event);
@@ -140,9 +140,13 @@ PUBLIC void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu)
     if (!in)
         return;
     struct object *o = e.visit ? object_find(QUEUE_KIND, rkqu) : NULL;
-    if (o && atomic_load(&o->carries))
+    /* During a close it would reach the queue of the close, which then gives up (gate.c, PREEMPTION). */
+    int life = e.consumer ? atomic_load(&e.consumer->life) : OPEN;
+    bool carries = o && atomic_load(&o->carries);
+    if (carries)
         atomic_store(&e.consumer->app_yield, true);
-    e.lib->rd_kafka_queue_yield(rkqu);
+    if (!(carries && acts() && (life == CLOSING || life == DESTROYING)))
+        e.lib->rd_kafka_queue_yield(rkqu);
     if (e.visit)
         rdg_out(&e);
 }

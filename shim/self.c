@@ -4,6 +4,8 @@
 #include "self.h"
 #include "gate.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -70,7 +72,7 @@ struct self *self_make(void)
     s->tid = (int)syscall(SYS_gettid);
     s->thread = pthread_self();
     /* librdkafka names its threads rdk:main, rdk:brokerN, rdk:bg (rdkafka.c, rdkafka_broker.c). */
-    s->librdkafka = strncmp(name, "rdk:", 4) == 0;
+    s->librdkafka = s->unusual = strncmp(name, "rdk:", 4) == 0;
     s->live = true;
     rdg_self = s;
     if (key_made == 1)
@@ -78,20 +80,61 @@ struct self *self_make(void)
     return s;
 }
 
-bool self_on_stack(struct self *s, uintptr_t address)
+static uintptr_t hex(const char **p)
 {
-    if (!s->stack_to) {
-        pthread_attr_t attr;
-        void *low;
-        size_t size;
-        if (pthread_getattr_np(pthread_self(), &attr) != 0)
-            return false;
-        pthread_attr_getstack(&attr, &low, &size);
-        pthread_attr_destroy(&attr);
-        s->stack_from = (uintptr_t)low;
-        s->stack_to = (uintptr_t)low + size;
+    uintptr_t n = 0;
+    for (;; (*p)++) {
+        char d = **p;
+        if (d >= '0' && d <= '9')
+            n = n * 16 + (uintptr_t)(d - '0');
+        else if (d >= 'a' && d <= 'f')
+            n = n * 16 + (uintptr_t)(d - 'a' + 10);
+        else
+            return n;
     }
-    return address >= s->stack_from && address < s->stack_to;
+}
+
+bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to)
+{
+    int saved = errno;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool found = false, skip = false;
+    char text[1024];
+    size_t have = 0;
+    ssize_t n;
+    while (fd >= 0 && !found && (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
+        have += (size_t)n;
+        text[have] = 0;
+        const char *line = text, *end;
+        /* Only the two addresses at the start of a line count; a long path is skipped over. */
+        while (!found && (end = memchr(line, '\n', (size_t)(text + have - line)))) {
+            const char *p = line;
+            *from = hex(&p);
+            if (!skip && *p++ == '-') {
+                *to = hex(&p);
+                found = address >= *from && address < *to;
+            }
+            skip = false;
+            line = end + 1;
+        }
+        have = (size_t)(text + have - line);
+        if (have == sizeof(text) - 1) {
+            have = 0;
+            skip = true;
+        }
+        memmove(text, line, have);
+    }
+    if (fd >= 0)
+        close(fd);
+    errno = saved;
+    return found;
+}
+
+bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b)
+{
+    if (a - s->stack_from >= s->stack_to - s->stack_from && !mapping_of(a, &s->stack_from, &s->stack_to))
+        s->stack_from = s->stack_to = 0;
+    return a - s->stack_from < s->stack_to - s->stack_from && b - s->stack_from < s->stack_to - s->stack_from;
 }
 
 void self_each(void (*f)(struct self *, void *), void *with)

@@ -65,9 +65,10 @@ struct self {
     int used;
     int tid;
     bool librdkafka;  /* a thread of the library itself */
+    bool unusual;     /* librdkafka or last_set: no call of this thread is lonely */
     bool live;
     pthread_t thread;
-    uintptr_t stack_from, stack_to; /* 0 until asked for */
+    uintptr_t stack_from, stack_to; /* the stack asked about last */
     _Atomic bool cancel_wanted;
     rd_kafka_resp_err_t last_error; /* what we want rd_kafka_last_error() to say … */
     rd_kafka_resp_err_t last_real;  /* … while the real one still says this */
@@ -101,8 +102,17 @@ static inline void self_pop(struct self *s, struct visit *v)
     s->top = v->outer;
 }
 
-/* Is this address in the stack the thread was born with? (Fibers and coroutines have others.) */
-bool self_on_stack(struct self *s, uintptr_t address);
+static inline void self_forget_error(struct self *s)
+{
+    s->last_set = false;
+    s->unusual = s->librdkafka;
+}
+
+/* The mapping that this address lies in, as /proc/self/maps has it. A thread, a fiber and a coroutine each have a
+ * stack of their own, and a guard page keeps their mappings apart. false: none, or it cannot be seen. */
+bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to);
+/* Do both addresses lie in one stack? The last answer is kept. For the thread itself only. */
+bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b);
 /* Calls f for every live thread record, this thread's included; no lock is held. */
 void self_each(void (*f)(struct self *s, void *with), void *with);
 /* In a forked child: only this thread is left. */

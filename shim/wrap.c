@@ -38,7 +38,7 @@ static void counted(const struct library *lib, int which)
 /* Frames that this thread has left by longjmp lie at or below the one it calls from now. */
 static void drop_dead_frames(struct self *s, uintptr_t frame)
 {
-    if (s->top->frame <= frame && self_on_stack(s, s->top->frame) && self_on_stack(s, frame))
+    if (s->top->frame <= frame && self_same_stack(s, s->top->frame, frame))
         gate_abandon(s, frame + 1, CALLBACK_ESCAPED);
 }
 
@@ -66,7 +66,8 @@ static bool no(struct entry *e, int code, const struct question *q, bool dead)
 static bool in_child(struct entry *e, struct consumer *c, const struct question *q)
 {
     report_once(USE_AFTER_FORK, c, q->call, NULL, -1);
-    if (rdg_options.mode == OBSERVE || rdg_calls[q->call].class == GUARD)
+    uint8_t class = rdg_calls[q->call].class;
+    if (rdg_options.mode == OBSERVE || class >= GUARD || (class == DEATH && q->kind != HANDLE_KIND))
         return straight(e, c->lib, q->call);
     return no(e, RD_KAFKA_RESP_ERR__STATE, q, true);
 }
@@ -194,7 +195,7 @@ bool rdg_in(struct entry *e, const struct question *q)
     e->idle = 0;
     e->empty = e->refused = false;
     if (s && s->last_set)
-        s->last_set = false;
+        self_forget_error(s);
     if (!c) {
         const struct library *lib = library_inside(q->caller);
         if (!lib)
@@ -216,7 +217,9 @@ bool rdg_in(struct entry *e, const struct question *q)
         struct visit *outer = inner_visit(s, c);
         if (outer && !atomic_load(&outer->window))
             return straight(e, lib, q->call); /* librdkafka calls itself by way of us */
-        nested = outer != NULL;
+        /* A poll that is a guard holds no gate, and so its callback has none to pass. */
+        for (; outer && !nested; outer = outer->outer)
+            nested = outer->consumer == c && !outer->guard;
     }
     if (c->forked)
         return in_child(e, c, q);
@@ -228,6 +231,17 @@ bool rdg_in(struct entry *e, const struct question *q)
     uint8_t class = rdg_calls[q->call].class;
     if (class == BIRTH || class == PASS || (nested && class == GUARD))
         return straight(e, lib, q->call);
+    /* In a callback of the close itself: this poll could take the terminate that the close waits for. */
+    if (nested && class == POLL && q->kind != TOPIC_KIND && (c->life == CLOSING || c->life == DESTROYING) &&
+        (q->kind == HANDLE_KIND || o->carries) && rdg_options.mode != OBSERVE)
+        return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
+    bool closing = nested && (c->life == CLOSING || c->life == DESTROYING) && rdg_options.mode != OBSERVE;
+    uint8_t traits = rdg_calls[q->call].traits;
+    /* In a callback of the close, once its rebalance is answered: a pause or seek would leave a barrier on a queue
+     * that nobody polls, with a reference that destroy waits for (librdkafka rdkafka_partition.c
+     * rd_kafka_toppar_op_version_bump). */
+    if (closing && traits & BATCHX && !(traits & ANSWERS) && !atomic_load(&c->unanswered))
+        return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, false);
     struct visit *v = self_push(s);
     if (!v)
         return straight(e, lib, q->call);
@@ -240,7 +254,8 @@ bool rdg_in(struct entry *e, const struct question *q)
         v->object = o;
     if (class == GUARD || (v->alien && !(v->traits & BATCH)))
         return enter_guard(e, v, q);
-    if (nested && class != CLOSE && class != DEATH) {
+    /* The answer lets the group terminate: borrowers must be out before it, or they lose their replies. */
+    if (nested && class != CLOSE && class != DEATH && !(closing && traits & ANSWERS)) {
         gate_nest(c, v);
         e->visit = v;
         return true;
@@ -318,7 +333,7 @@ void rdg_last_error(const struct entry *e)
         return;
     s->last_error = (rd_kafka_resp_err_t)e->code;
     s->last_real = e->lib->rd_kafka_last_error();
-    s->last_set = true;
+    s->last_set = s->unusual = true;
 }
 
 /* ------------------------------------------------------------------ unwinding */
@@ -362,33 +377,35 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
 #define TIMEOUT_timeout_ms &timeout_ms
 
 #define QUESTION(name, key_kind, key_pointer, timeout)                                                       \
-    struct question q = {.call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER,         \
-                         .frame = FRAME, .timeout_ms = timeout};                                             \
-    struct entry e
+    {.call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER, .frame = FRAME, .timeout_ms = timeout}
 
-/* A class decides whether there is a loop; the compiler drops what cannot be. */
-#define BODY_value(result, name, parameters, arguments, key, class_, fail, timeout)                          \
+/* The row's columns are constants here, so of each body only what the class needs is left. */
+#define BODY_value(result, name, parameters, arguments, key, class_, fail, timeout, traits_)                 \
     PUBLIC result name parameters                                                                            \
     {                                                                                                        \
-        QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                                        \
+        struct entry e;                                                                                      \
         UNWOUND;                                                                                             \
-        if (!rdg_in(&e, &q))                                                                                 \
-            return FAIL_##fail;                                                                              \
-        result r;                                                                                            \
-        do                                                                                                   \
-            r = e.lib->name arguments;                                                                       \
-        while (class_ == POLL && e.visit && rdg_again(&e, !r, q.timeout_ms));                                \
-        if (e.visit) {                                                                                       \
-            if (class_ == POLL && r && odd_result(&e, CALL_##name, (void *)(uintptr_t)r))                    \
-                r = 0;                                                                                       \
-            rdg_out(&e);                                                                                     \
+        if (KIND_##key != HANDLE_KIND || class_ > CALL ||                                                    \
+            !lonely_in(&e, CALL_##name, class_, traits_, KEY_##key, CALLER, FRAME, TIMEOUT_##timeout)) {     \
+            struct question q = QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                    \
+            if (!rdg_in(&e, &q))                                                                             \
+                return FAIL_##fail;                                                                          \
         }                                                                                                    \
+        result r = e.lib->name arguments;                                                                    \
+        if (!e.visit || (!((traits_) & EVENT) && lonely_out(&e)))                                            \
+            return r;                                                                                        \
+        while (class_ == POLL && rdg_again(&e, !r, TIMEOUT_##timeout))                                       \
+            r = e.lib->name arguments;                                                                       \
+        if (class_ == POLL && r && odd_result(&e, CALL_##name, (void *)(uintptr_t)r))                        \
+            r = 0;                                                                                           \
+        rdg_out(&e);                                                                                         \
         return r;                                                                                            \
     }
-#define BODY_nothing(result, name, parameters, arguments, key, class, fail, timeout)                         \
+#define BODY_nothing(result, name, parameters, arguments, key, class_, fail, timeout, traits_)               \
     PUBLIC void name parameters                                                                              \
     {                                                                                                        \
-        QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                                        \
+        struct entry e;                                                                                      \
+        struct question q = QUESTION(name, KIND_##key, KEY_##key, TIMEOUT_##timeout);                        \
         UNWOUND;                                                                                             \
         if (!rdg_in(&e, &q))                                                                                 \
             return;                                                                                          \
@@ -402,7 +419,7 @@ bool odd_result(struct entry *e, int call, void *result);
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define CALL(kind, result, name, parameters, arguments, key, class, fail, timeout, traits)                   \
-    BODY_##kind(result, name, parameters, arguments, key, class, fail, timeout)
+    BODY_##kind(result, name, parameters, arguments, key, class, fail, timeout, traits)
 #include "calls.def"
 
 const void *const rdg_wrappers[CALL_COUNT] = {

@@ -209,6 +209,8 @@ static void *pool_thread(void *arg)
 static int on_stats(rd_kafka_t *rk, char *json, size_t length, void *opaque)
 {
     (void)rk, (void)json, (void)length, (void)opaque;
+    if (stop)
+        return 0; /* the pool has gone home; close serves callbacks, too */
     at("the callback waits for the pool, the pool for the poll's lock");
     pthread_mutex_lock(&pool);
     int mine = ++asked;
