@@ -926,6 +926,14 @@ void gate_destroyed(struct consumer *c, int call)
     slow_drop(c);
 }
 
+void gate_put_off(struct consumer *c, int flags)
+{
+    slow_take(c); /* from here on no call of it is lonely: the outermost one must see this */
+    c->deferred_flags = flags;
+    c->deferred = rdg_self;
+    slow_drop(c);
+}
+
 void gate_idle_poll(int timeout_ms)
 {
     _Atomic uint32_t never = 0;

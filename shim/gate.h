@@ -107,6 +107,8 @@ void gate_closed(struct visit *v, int result, bool closed, bool queue_given);
 bool gate_is_closed(struct consumer *c);
 /* After the real destroy returned, or was given up. */
 void gate_destroyed(struct consumer *c, int call);
+/* The handle shall die when this thread's outermost call on it returns. */
+void gate_put_off(struct consumer *c, int flags);
 /* Lets min(timeout, 1 s) pass, for polls of handles that can bring nothing any more. */
 void gate_idle_poll(int timeout_ms);
 

@@ -615,8 +615,7 @@ static bool put_off(const rd_kafka_t *rk, const void *caller, int flags)
             continue;
         if (!atomic_load(&v->window))
             return false; /* librdkafka itself */
-        c->deferred_flags = flags;
-        c->deferred = s;
+        gate_put_off(c, flags);
         return true;
     }
     return false;
@@ -644,7 +643,7 @@ void odd_deferred_destroy(struct consumer *c)
 {
     int flags = c->deferred_flags;
     rd_kafka_t *rk = c->rk;
-    c->deferred = NULL;
+    c->deferred = NULL; /* the destroy itself takes the gate next */
     if (flags == NO_FLAGS)
         rd_kafka_destroy(rk);
     else
