@@ -53,6 +53,7 @@ int main(int argc, char **argv)
         rd_kafka_error_destroy(error);
     expect(within(patience_ms(), (serve(100), rd_kafka_consumer_closed(rk))), "never closed");
     expect(fatal || late || revoked, "closed without a revoke");
+    serve(0); /* closed() may be true before the queue is empty, and destroy waits for what is left there */
     rd_kafka_queue_destroy(queue);
     step("destroy");
     /* plain destroy hangs after a fatal error: destroy_fatal */
