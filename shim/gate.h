@@ -93,8 +93,9 @@ void gate_leave(struct visit *v);
 /* The application's callback begins and ends in this visit. */
 void gate_window_begins(struct visit *v);
 void gate_window_ends(struct visit *v);
-/* The visit's thread re-enters from its own callback: never waits. */
-void gate_nest(struct consumer *c, struct visit *v);
+/* The visit's thread re-enters from its own callback: does not wait, but for borrowers in the one case where they
+ * would be harmed. */
+enum admission gate_nest(struct consumer *c, struct visit *v);
 
 /* GUARD: counted in and out. false: the handle is being destroyed. */
 bool guard_enter(struct consumer *c);

@@ -57,7 +57,7 @@ static void got_message(rd_kafka_message_t *m)
 
 static void poll_once(struct thread *t)
 {
-    rd_kafka_message_t *batch[BATCH], *m = NULL;
+    rd_kafka_message_t *batch[BATCH] = {NULL}, *m = NULL;
     rd_kafka_event_t *ev = NULL;
     double t0;
 
@@ -86,6 +86,8 @@ static void poll_once(struct thread *t)
         result = "count";
         if (!strcmp(kind, "batch"))
             for (int i = 0; i < count; i++) {
+                if (!batch[i])
+                    die("a batch of %d without its message %d", (int)count, i);
                 note(batch[i]);
                 rd_kafka_message_destroy(batch[i]);
             }

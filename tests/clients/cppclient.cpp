@@ -72,9 +72,10 @@ int main(int argc, char **argv)
         std::this_thread::sleep_for(10ms);
     if (scenario == "close") {
         std::this_thread::sleep_for(300ms);
-        std::cout << "close: " << RdKafka::err2str(consumer->close()) << std::endl;
+        RdKafka::ErrorCode closed = consumer->close();
         delete consumer;
         poller.join();
+        std::cout << "close: " << RdKafka::err2str(closed) << std::endl;
         std::cout << "closed" << std::endl;
         return 0;
     }

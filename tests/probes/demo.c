@@ -105,6 +105,7 @@ static void open_consumer(int (*stats_cb)(rd_kafka_t *, char *, size_t, void *))
     set(conf, "group.id", "demo");
     set(conf, "enable.auto.commit", "false");
     set(conf, "auto.offset.reset", "earliest");
+    set(conf, "fetch.wait.max.ms", "10");
     set(conf, "log_level", "2");
     if (stats_cb) {
         set(conf, "statistics.interval.ms", "20");
@@ -326,7 +327,7 @@ static void run_batch(void)
     pthread_create(&source, NULL, produce_steadily, NULL);
     began = now_ms();
     at("taking batches");
-    for (int64_t last = now_ms(); got < MESSAGES && now_ms() - last < 2500;) {
+    for (int64_t last = now_ms(); got < MESSAGES && now_ms() - last < 2500 && now_ms() - began < 7000;) {
         ssize_t n = rd_kafka_consume_batch_queue(queue, 100, batch, MESSAGES);
         for (ssize_t i = 0; i < n; i++) {
             rd_kafka_message_t *m = batch[i];
