@@ -66,6 +66,7 @@ setup() {
     # where everybody may read it: the loader must have the choice
     [[ ! -e $GATE_SO ]] || { cp "$GATE_SO" "$dir/librdgate.so"; GATE_SO=$dir/librdgate.so; }
     # env sets LD_PRELOAD after setpriv, for the program alone
+    # shellcheck disable=SC2034 # calm.bash reads them
     CALM_SET=(RDGATE_VERBOSE=1) CALM_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
     for run in "${RUNS[@]}"; do
         calm_code "$run" "$dir/alone" x 6

@@ -21,7 +21,7 @@ static void poller(struct thread *t)
 {
     rd_kafka_message_t *m;
     here(t);
-    m = rd_kafka_consumer_poll(rk, 3000);
+    m = rd_kafka_consumer_poll(rk, 1500);
     say("poll=%s", m ? "message" : "null");
     if (m)
         rd_kafka_message_destroy(m);
