@@ -74,7 +74,7 @@ $(B)/shim/%.o: shim/%.S $(B)/flags
 
 $(B)/librdgate.so: $(SHIM_OBJ) $(B)/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@ $(SHIM_OBJ) $(SHIM_LDFLAGS)
+	$(Q)$(CC) $(OPT) -o $@.tmp $(SHIM_OBJ) $(SHIM_LDFLAGS) && mv $@.tmp $@ # whole for whoever runs under it
 
 $(B)/cli/%.o: shim/cli/%.c $(B)/flags $(B)/cli/flags
 	$(call say,CC,$@)

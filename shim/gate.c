@@ -906,6 +906,7 @@ void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
         bool ended = closed || result == RD_KAFKA_RESP_ERR__DESTROY;
         atomic_store(&c->life, queue_given && !result && !closed ? CLOSING_QUEUE : ended || !result ? CLOSED : OPEN);
         c->closed_by_us = c->life != OPEN;
+        c->closed_by_queue |= c->closed_by_us && queue_given;
         c->close_failed = queue_given && result;
     }
     settle(c);

@@ -57,6 +57,7 @@ struct consumer {
     _Atomic int unanswered; /* a rebalance (its error code) was delivered and not answered */
     int close_result;
     bool closed_by_us;
+    bool closed_by_queue;
     bool close_failed; /* close_queue said no: closed() must become 1 all the same */
     _Atomic uint32_t reported; /* findings that are said once per consumer */
     struct self *deferred; /* the thread that called destroy inside a callback */

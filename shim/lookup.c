@@ -15,15 +15,27 @@
 
 extern const void *const rdg_wrappers[CALL_COUNT];
 
-void *rdg_lookup(void *handle, const char *name)
+/* Programs ask whether librdkafka is there, and whether it knows a function: our wrapper must not say yes for it. */
+static void *in_scope(const char *name, int call, const void *caller)
+{
+    const struct library *lib = library_for_caller(caller);
+    if (lib && lib->calls[call])
+        return NULL;
+    void *other = rdg_real_dlsym(RTLD_NEXT, name); /* sets dlerror() */
+    return other ? other : NOT_THERE;
+}
+
+void *rdg_lookup(void *handle, const char *name, const void *caller)
 {
     if (!rdg_real_dlsym)
         real_start(); /* another library's early constructor */
-    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT || !name || strncmp(name, "rd_kafka_", 9) != 0)
+    if (!name || strncmp(name, "rd_kafka_", 9) != 0)
         return NULL;
     for (int i = 0; i < CALL_COUNT; i++) {
         if (strcmp(name, rdg_calls[i].name) != 0)
             continue;
+        if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
+            return in_scope(name, i, caller);
         /* With an explicit handle the answer does not depend on the caller (glibc elf/dl-sym.c). */
         void *found = rdg_real_dlsym(handle, name);
         const struct library *lib = found ? library_of(found) : NULL;

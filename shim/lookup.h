@@ -8,8 +8,10 @@
 extern void *(*rdg_real_dlsym)(void *, const char *);
 extern void *(*rdg_real_dlopen)(const char *, int);
 
-/* The answer to dlsym(handle, name) if it is ours to give, otherwise NULL: jump to the real one. */
-void *rdg_lookup(void *handle, const char *name);
+/* The answer to dlsym(handle, name) if it is ours to give. NULL: jump to the real one. NOT_THERE: the answer is
+ * NULL, because only our own wrapper bears this name, and dlerror() is set. */
+#define NOT_THERE ((void *)1)
+void *rdg_lookup(void *handle, const char *name, const void *caller);
 /* The flags that dlopen(file, flags) shall really use. */
 int rdg_open_flags(const char *file, int flags);
 

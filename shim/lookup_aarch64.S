@@ -14,6 +14,7 @@ dlsym:
 	.cfi_offset 30, -24
 	stp x0, x1, [sp, #16]
 	mov x29, sp
+	mov x2, x30
 	bl rdg_lookup
 	mov x16, x0
 	ldp x0, x1, [sp, #16]
@@ -25,7 +26,8 @@ dlsym:
 	adrp x16, rdg_real_dlsym
 	ldr x16, [x16, #:lo12:rdg_real_dlsym]
 	br x16
-1:	mov x0, x16
+1:	cmp x16, #1
+	csel x0, xzr, x16, eq
 	ret
 	.cfi_endproc
 	.size dlsym,.-dlsym

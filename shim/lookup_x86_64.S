@@ -15,6 +15,7 @@ dlsym:
 	.cfi_adjust_cfa_offset 8
 	subq $8, %rsp
 	.cfi_adjust_cfa_offset 8
+	movq 24(%rsp), %rdx
 	call rdg_lookup
 	addq $8, %rsp
 	.cfi_adjust_cfa_offset -8
@@ -26,7 +27,10 @@ dlsym:
 	jnz 1f
 	movq rdg_real_dlsym(%rip), %rax
 	jmp *%rax
-1:	ret
+1:	cmpq $1, %rax
+	jne 2f
+	xorl %eax, %eax
+2:	ret
 	.cfi_endproc
 	.size dlsym,.-dlsym
 

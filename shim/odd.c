@@ -547,6 +547,25 @@ PUBLIC rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, cha
     return give_birth(e.lib, type, conf, errstr, errstr_size);
 }
 
+/* Two hangs of librdkafka's destroy that need not be (seen on 2.0.2 and 2.15, tests/destroy.bats and close.bats). */
+static void mend_destroy(struct consumer *c, rd_kafka_t *rk, int *call, int *flags)
+{
+    const struct library *lib = c->lib;
+    /* After a fatal error close is refused (rdkafka.c rd_kafka_consumer_close_q), and destroy waits for a group that
+     * nobody has told to end. */
+    if (lib->rd_kafka_destroy_flags && lib->rd_kafka_fatal_error && lib->rd_kafka_fatal_error(rk, NULL, 0)) {
+        *flags = (*call == CALL_rd_kafka_destroy_flags ? *flags : 0) | RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE;
+        *call = CALL_rd_kafka_destroy_flags;
+    }
+    /* closed() may become 1 while the queue still holds what the application need not poll for any more; an op
+     * among it holds a partition, and destroy waits for that. */
+    if (c->closed_by_queue && c->consumer_queue) {
+        rd_kafka_event_t *event;
+        for (int i = 0; i < 100000 && (event = lib->rd_kafka_queue_poll(c->consumer_queue, 0)); i++)
+            lib->h_rd_kafka_event_destroy(event);
+    }
+}
+
 /* The gate is open for this thread alone: nobody is inside, nobody comes. */
 static void really_destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
 {
@@ -554,6 +573,8 @@ static void really_destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
     const struct library *lib = e->lib;
     if (c->private_queue)
         lib->rd_kafka_queue_destroy(c->private_queue);
+    if (acts())
+        mend_destroy(c, rk, &call, &flags);
     if (call == CALL_rd_kafka_destroy_flags)
         lib->rd_kafka_destroy_flags(rk, flags);
     else

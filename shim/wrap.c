@@ -163,7 +163,7 @@ static bool enter_gate(struct entry *e, struct visit *v, const struct question *
         self_pop(e->self, v);
         e->code = v->code;
         if (v->code == RD_KAFKA_RESP_ERR__DESTROY)
-            report_once(c->life == GONE ? USE_AFTER_DESTROY : USE_AFTER_CLOSE, c, q->call, NULL, -1);
+            report_once(c->life >= DESTROYING ? USE_AFTER_DESTROY : USE_AFTER_CLOSE, c, q->call, NULL, -1);
         /* A poll that was blocked when the close came returns at once; one that comes later waits a while, so
          * that a loop neither hangs nor spins. */
         return no(e, v->code, q, v->since == 0 && !nested && v->code != RD_KAFKA_RESP_ERR__CONFLICT);
