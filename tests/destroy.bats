@@ -74,9 +74,10 @@ destroy_in_callback() {
 destroy_fatal() {
     plain 3 destroy_fatal
     expect_hang destroy
+    with_shim 10 destroy_fatal
+    expect_ok
 }
 
 @test "a consumer that had a fatal error can be destroyed" {
     for_each_lib destroy_fatal
-    skip "it hangs without the shim, and the shim does not help yet"
 }
