@@ -111,6 +111,10 @@ $(B)/bench/%: tests/bench/%.c $(B)/flags
 
 # Calm programs behave well without the shim, and must with it. Their libraries are plugins to load.
 CALM_LIBS = -lrdkafka -lpthread -ldl
+$(B)/calm/alone $(B)/calm/loader $(B)/calm/twolibs $(B)/calm/lib/own.so $(B)/calm/lib/outer.so \
+	$(B)/calm/lib/sibling.so: CALM_LIBS = -lpthread -ldl
+$(B)/calm/static: CALM_LIBS = -static
+$(B)/calm/lib/outer.so: CALM_LD = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/deep'
 $(B)/calm/%: tests/calm/%.c $(B)/flags
 	$(call say,CALM,$@)
 	@mkdir -p $(@D)
@@ -155,7 +159,7 @@ bench: all benches
 lint:
 	@scripts/lint
 format:
-	clang-format -i $(wildcard shim/*.[ch] shim/cli/*.[ch] tests/*/*.[ch] tests/*/*.cpp)
+	clang-format -i $(wildcard shim/*.[ch] shim/cli/*.[ch] tests/*/*.[ch] tests/*/*.cpp tests/calm/lib/*.c)
 
 # Atomic: a running program keeps the old file, a new one sees a whole file.
 install: all

@@ -23,7 +23,8 @@
  * and by CLOSE, never by POLLs, so borrowers are serialized by waiting for the active one among them. A CLOSE or
  * DEATH is passed by CALLs only as long as a rebalance is unanswered: somebody must answer it, and until then the
  * group cannot terminate. Any other call beside it could lose its reply; it waits, and is refused as soon as the
- * close runs a callback, which might be waiting for its thread.
+ * close runs a callback, which might be waiting for its thread. Beside a destroy it is refused at once, since the
+ * destroy waits for the messages that its thread may hold.
  * An owner whose window ends waits for the occupants that came after it, then goes on. Thus every edge leads from
  * a waiting thread to one that is inside librdkafka or the application, never to another that waits at this
  * gate; what loops remain are made by the application and are bounded by RDGATE_MAX_WAIT_MS.
@@ -203,15 +204,6 @@ static bool batch_hole(const struct visit *a, const struct visit *b)
     return (a->traits & BATCH && b->traits & BATCHX) || (a->traits & BATCHX && b->traits & BATCH);
 }
 
-/* A callback of a poll that is a guard: a death waits for it, so it must not wait for the death. */
-static bool in_guard(const struct consumer *c, const struct visit *v)
-{
-    for (const struct visit *outer = v->outer; outer; outer = outer->outer)
-        if (outer->consumer == c && outer->guard)
-            return true;
-    return false;
-}
-
 /* Must v wait for the occupant o? */
 static bool conflicts(const struct consumer *c, const struct visit *v, const struct visit *o)
 {
@@ -231,7 +223,7 @@ static bool conflicts(const struct consumer *c, const struct visit *v, const str
         return serial || batch_hole(v, o);
     case CALL:
         if (o->class == CLOSE || o->class == DEATH)
-            return !o->object && !atomic_load(&c->unanswered) && !in_guard(c, v);
+            return !o->object && !atomic_load(&c->unanswered);
         if (lends(o))
             return false;
         if (o->class == POLL && o->alien)
@@ -280,21 +272,24 @@ static bool closer_lends(const struct consumer *c)
     return false;
 }
 
-/* A call that comes while the group terminates may lose its reply and wait for ever, so it waits for the end and
- * is told then; and at once, if the close runs a callback that may be waiting for the caller. */
-static int while_closing(const struct consumer *c, const struct visit *v)
+/* A call that comes while the group terminates may lose its reply and wait for ever, so it waits for the end of the
+ * close and is told then; at once, if the close runs a callback that may be waiting for the caller. Nobody waits
+ * for the end of a destroy: the destroy waits for every message, event and partition list that the caller may hold. */
+static int while_ending(const struct consumer *c, const struct visit *v)
 {
-    if (v->class != CALL || v->outer || atomic_load(&c->unanswered))
+    if (v->class != CALL || atomic_load(&c->unanswered))
         return FINE;
-    return closer_lends(c) ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
+    return c->life == DESTROYING || (!v->outer && closer_lends(c)) ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
 }
 
 /* What the life of the handle says to this visit: FINE, or the error it gets. */
 static int standing(struct consumer *c, const struct visit *v, bool waiting)
 {
+    if (v->class == POLL && v->object && object_dead(v->object))
+        return RD_KAFKA_RESP_ERR__TIMED_OUT; /* its queue was destroyed while it made way */
     switch (atomic_load(&c->life)) {
     case OPEN: return FINE;
-    case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : while_closing(c, v);
+    case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : while_ending(c, v);
     case CLOSING_QUEUE:
         if (v->class == CALL && !(v->traits & ANSWERS) && !atomic_load(&c->unanswered))
             return RD_KAFKA_RESP_ERR__DESTROY;
@@ -307,7 +302,7 @@ static int standing(struct consumer *c, const struct visit *v, bool waiting)
         return v->traits & LIES ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
     case DESTROYING:
         if (v->class == CALL)
-            return while_closing(c, v);
+            return while_ending(c, v);
         return v->object && v->class == DEATH ? FINE : RD_KAFKA_RESP_ERR__DESTROY;
     default: return RD_KAFKA_RESP_ERR__DESTROY;
     }
@@ -712,12 +707,46 @@ enum admission gate_enter(struct consumer *c, struct visit *v)
     return a;
 }
 
-void gate_nest(struct consumer *c, struct visit *v)
+/* What a call from inside a callback is told while the handle is being closed. The closing thread itself may do
+ * what its callback is there for, but once the rebalance is answered a pause or seek would leave a barrier on a
+ * queue that nobody polls, with a reference that destroy waits for (librdkafka rdkafka_partition.c
+ * rd_kafka_toppar_op_version_bump); and its poll could take the terminate that the close waits for. Another
+ * thread's callback, which the close did not wait for, is told what any call is told, at once. */
+static int nested_standing(const struct consumer *c, const struct visit *v)
 {
+    if (c->life != CLOSING && c->life != DESTROYING)
+        return FINE;
+    if (v->class == POLL)
+        return v->alien || v->topic ? FINE : RD_KAFKA_RESP_ERR__TIMED_OUT;
+    if (atomic_load(&c->unanswered))
+        return FINE;
+    for (const struct visit *o = v->outer; o; o = o->outer)
+        if (o->consumer == c && !o->object && (o->class == CLOSE || o->class == DEATH))
+            return v->traits & BATCHX && !(v->traits & ANSWERS) ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
+    return RD_KAFKA_RESP_ERR__DESTROY;
+}
+
+enum admission gate_nest(struct consumer *c, struct visit *v)
+{
+    enum admission a = ADMITTED;
+    if (v->deadline != FOREVER)
+        v->deadline += now_ns();
     slow_take(c);
-    link_inside(c, v);
-    atomic_store(&v->state, INSIDE);
+    int code = rdg_options.mode == OBSERVE ? FINE : nested_standing(c, v);
+    if (code != FINE) {
+        v->code = code;
+        atomic_store(&v->state, REFUSED);
+        a = REFUSED_IT;
+    } else if (v->traits & ANSWERS && (c->life == CLOSING || c->life == DESTROYING) && rdg_options.mode != OBSERVE) {
+        /* The answer lets the group terminate: borrowers must be out before it, or they lose their replies. */
+        line_up(c, v, true);
+        a = await(c, v);
+    } else {
+        link_inside(c, v);
+        atomic_store(&v->state, INSIDE);
+    }
     slow_drop(c);
+    return a;
 }
 
 void gate_leave(struct visit *v)
@@ -853,6 +882,16 @@ void guard_leave(struct consumer *c)
     }
 }
 
+void guard_out(struct visit *v)
+{
+    struct consumer *c = v->consumer;
+    if (v->object && object_left(v->object) == 0 && object_dead(v->object)) {
+        atomic_fetch_add(&c->guards_left, 1);
+        futex_wake(&c->guards_left, INT32_MAX);
+    }
+    guard_leave(c);
+}
+
 /* ------------------------------------------------------------------ close and destroy */
 
 void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
@@ -899,6 +938,14 @@ void gate_destroyed(struct consumer *c, int call)
     slow_drop(c);
 }
 
+void gate_put_off(struct consumer *c, int flags)
+{
+    slow_take(c); /* from here on no call of it is lonely: the outermost one must see this */
+    c->deferred_flags = flags;
+    c->deferred = rdg_self;
+    slow_drop(c);
+}
+
 void gate_idle_poll(int timeout_ms)
 {
     _Atomic uint32_t never = 0;
@@ -939,9 +986,7 @@ void gate_abandon(struct self *s, uintptr_t frame, int finding)
     while ((v = s->top) && v->frame < frame) {
         struct consumer *c = v->consumer;
         if (v->guard) {
-            guard_leave(c);
-            if (v->object)
-                atomic_fetch_sub(&v->object->inside, 1);
+            guard_out(v);
         } else {
             slow_take(c);
             if (v->state == WAITING)

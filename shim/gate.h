@@ -6,6 +6,11 @@
 
 #include "self.h"
 
+/* The queue was destroyed (handle.c). */
+bool object_dead(const struct object *o);
+/* One poll on it less; returns how many are left. */
+int object_left(struct object *o);
+
 /* open -> closing -> closed -> destroying -> gone (DESIGN 3). */
 enum life { OPEN, CLOSING, CLOSING_QUEUE, CLOSED, DESTROYING, GONE };
 
@@ -93,12 +98,15 @@ void gate_leave(struct visit *v);
 /* The application's callback begins and ends in this visit. */
 void gate_window_begins(struct visit *v);
 void gate_window_ends(struct visit *v);
-/* The visit's thread re-enters from its own callback: never waits. */
-void gate_nest(struct consumer *c, struct visit *v);
+/* The visit's thread re-enters from its own callback: does not wait, but for borrowers in the one case where they
+ * would be harmed. */
+enum admission gate_nest(struct consumer *c, struct visit *v);
 
 /* GUARD: counted in and out. false: the handle is being destroyed. */
 bool guard_enter(struct consumer *c);
 void guard_leave(struct consumer *c);
+/* The same for a visit, which may poll a queue that somebody waits to destroy. */
+void guard_out(struct visit *v);
 
 /* After the real close returned: what has become of the handle. */
 void gate_closed(struct visit *v, int result, bool closed, bool queue_given);
@@ -106,6 +114,8 @@ void gate_closed(struct visit *v, int result, bool closed, bool queue_given);
 bool gate_is_closed(struct consumer *c);
 /* After the real destroy returned, or was given up. */
 void gate_destroyed(struct consumer *c, int call);
+/* The handle shall die when this thread's outermost call on it returns. */
+void gate_put_off(struct consumer *c, int flags);
 /* Lets min(timeout, 1 s) pass, for polls of handles that can bring nothing any more. */
 void gate_idle_poll(int timeout_ms);
 

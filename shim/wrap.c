@@ -56,8 +56,10 @@ static bool no(struct entry *e, int code, const struct question *q, bool dead)
     e->code = code;
     e->refused = true;
     if (dead && rdg_calls[q->call].class == POLL) {
+        int t = *q->timeout_ms;
         e->code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-        gate_idle_poll(*q->timeout_ms);
+        /* A destroy that runs waits for the messages that this thread may hold: not long, then. */
+        gate_idle_poll(e->consumer->life == DESTROYING && (t > 100 || t < 0) ? 100 : t);
     }
     return false;
 }
@@ -132,8 +134,14 @@ static bool enter_guard(struct entry *e, struct visit *v, const struct question 
         return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, true);
     }
     v->guard = true;
-    if (v->object)
+    if (v->object) {
         atomic_fetch_add(&v->object->inside, 1);
+        if (object_dead(v->object) && rdg_options.mode != OBSERVE) { /* destroyed since we looked */
+            guard_out(v);
+            self_pop(e->self, v);
+            return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, true);
+        }
+    }
     if (v->class == POLL) {
         v->deadline += v->timed && v->deadline != FOREVER ? now_ns() : 0;
         cut_timeout(v, q->timeout_ms);
@@ -142,11 +150,11 @@ static bool enter_guard(struct entry *e, struct visit *v, const struct question 
     return true;
 }
 
-static bool enter_gate(struct entry *e, struct visit *v, const struct question *q)
+static bool enter_gate(struct entry *e, struct visit *v, const struct question *q, bool nested)
 {
     struct consumer *c = v->consumer;
     int timeout = q->timeout_ms ? *q->timeout_ms : 0;
-    switch (gate_enter(c, v)) {
+    switch (nested ? gate_nest(c, v) : gate_enter(c, v)) {
     case ADMITTED: break;
     case OUT_OF_TIME:
         self_pop(e->self, v);
@@ -158,10 +166,11 @@ static bool enter_gate(struct entry *e, struct visit *v, const struct question *
             report_once(c->life == GONE ? USE_AFTER_DESTROY : USE_AFTER_CLOSE, c, q->call, NULL, -1);
         /* A poll that was blocked when the close came returns at once; one that comes later waits a while, so
          * that a loop neither hangs nor spins. */
-        return no(e, v->code, q, v->since == 0 && v->code != RD_KAFKA_RESP_ERR__CONFLICT);
+        return no(e, v->code, q, v->since == 0 && !nested && v->code != RD_KAFKA_RESP_ERR__CONFLICT);
     }
-    if (q->kind == HANDLE_KIND && c->rk != q->key && rdg_options.mode != OBSERVE) {
-        gate_leave(v); /* the record has got a new handle meanwhile */
+    if (((q->kind == HANDLE_KIND && c->rk != q->key) || (v->class == POLL && v->object && object_dead(v->object))) &&
+        rdg_options.mode != OBSERVE) {
+        gate_leave(v); /* the record has got a new handle meanwhile, or the queue is gone */
         self_pop(e->self, v);
         return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, true);
     }
@@ -170,7 +179,7 @@ static bool enter_gate(struct entry *e, struct visit *v, const struct question *
         return true;
     if (v->since)
         *q->timeout_ms = rest_ms(v);
-    if (v->class == POLL && rdg_options.mode != OBSERVE) {
+    if (v->class == POLL && rdg_options.mode != OBSERVE && !nested) {
         if (c->life == CLOSED) {
             e->idle = timeout;
             *q->timeout_ms = 0;
@@ -231,17 +240,6 @@ bool rdg_in(struct entry *e, const struct question *q)
     uint8_t class = rdg_calls[q->call].class;
     if (class == BIRTH || class == PASS || (nested && class == GUARD))
         return straight(e, lib, q->call);
-    /* In a callback of the close itself: this poll could take the terminate that the close waits for. */
-    if (nested && class == POLL && q->kind != TOPIC_KIND && (c->life == CLOSING || c->life == DESTROYING) &&
-        (q->kind == HANDLE_KIND || o->carries) && rdg_options.mode != OBSERVE)
-        return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
-    bool closing = nested && (c->life == CLOSING || c->life == DESTROYING) && rdg_options.mode != OBSERVE;
-    uint8_t traits = rdg_calls[q->call].traits;
-    /* In a callback of the close, once its rebalance is answered: a pause or seek would leave a barrier on a queue
-     * that nobody polls, with a reference that destroy waits for (librdkafka rdkafka_partition.c
-     * rd_kafka_toppar_op_version_bump). */
-    if (closing && traits & BATCHX && !(traits & ANSWERS) && !atomic_load(&c->unanswered))
-        return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, false);
     struct visit *v = self_push(s);
     if (!v)
         return straight(e, lib, q->call);
@@ -254,13 +252,7 @@ bool rdg_in(struct entry *e, const struct question *q)
         v->object = o;
     if (class == GUARD || (v->alien && !(v->traits & BATCH)))
         return enter_guard(e, v, q);
-    /* The answer lets the group terminate: borrowers must be out before it, or they lose their replies. */
-    if (nested && class != CLOSE && class != DEATH && !(closing && traits & ANSWERS)) {
-        gate_nest(c, v);
-        e->visit = v;
-        return true;
-    }
-    return enter_gate(e, v, q);
+    return enter_gate(e, v, q, nested && class != CLOSE && class != DEATH);
 }
 
 bool rdg_again(struct entry *e, bool empty, int *timeout_ms)
@@ -300,9 +292,7 @@ void rdg_out(struct entry *e)
     struct self *s = e->self;
     struct consumer *c = v->consumer;
     if (v->guard) {
-        if (v->object)
-            atomic_fetch_sub(&v->object->inside, 1);
-        guard_leave(c);
+        guard_out(v);
     } else {
         gate_leave(v);
     }

@@ -11,7 +11,7 @@ batch_beside_pause() {
         expect_ok
     fi
     with_shim 30 batch_pause
-    expect_ok
+    expect_calm
 }
 
 @test "batches lose nothing while another thread pauses and resumes" {

@@ -3,13 +3,18 @@
 # is held through a callback breaks it.
 load helper
 
-right_both_ways() {
-    plain 15 "$@"
-    expect_ok
-    with_shim 30 "$@"
-    expect_ok
-}
-
 @test "a pause whose caller holds a lock that the callback wants goes through" {
     for_each_lib right_both_ways interpreter_lock
+}
+
+@test "a rebalance is answered by another thread while three more are at the gate" {
+    for_each_lib right_both_ways delegate
+}
+
+@test "a pool of two workers answers a rebalance although one of them collides with the poll" {
+    for_each_lib right_both_ways pool
+}
+
+@test "two threads that a callback waits for both get through" {
+    for_each_lib right_both_ways siblings
 }

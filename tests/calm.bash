@@ -26,20 +26,34 @@ _calm_env() {
         [[ -e $GATE_SO ]] || { echo "no shim: $GATE_SO"; return 1; }
         CALM_ENV+=("LD_PRELOAD=$GATE_SO")
     fi
+    CALM_ENV+=("${CALM_SET[@]}")
 }
 
-declare -gA CALM_WITHOUT=()
+# what the runs without the shim gave
+declare -gA CALM_CODE=() CALM_OUT=() CALM_ERR=()
+# more environment for the program, as NAME=value; a command that starts it
+CALM_SET=() CALM_AS=()
 
-# calm RUN PROGRAM ARGS...: stdout in OUT, stderr in ERR
+# calm RUN PROGRAM ARGS...: stdout in OUT, stderr in ERR. A program with a slash is not one of ours.
 calm() {
-    local run=$1 rc=0
+    calm_code "$@"
+    (( CODE == 0 )) || _calm_no "exit code $CODE"
+}
+
+# The same for a program that may fail: exit code in CODE.
+calm_code() {
+    local run=$1 program=$2
     shift
-    RUN=$run CMD="$*"
+    RUN=$run CMD="$*" CODE=0
+    [[ $program == */* ]] || program=$CALM/$program
     _calm_env "$run"
-    OUT=$(timeout -k 5 "${CALM_TIMEOUT:-90}" "${CALM_ENV[@]}" "$CALM/$1" "${@:2}" 2>"$BATS_TEST_TMPDIR/err") || rc=$?
+    OUT=$(timeout -k 5 "${CALM_TIMEOUT:-90}" "${CALM_AS[@]}" "${CALM_ENV[@]}" "$program" "${@:2}" \
+        2>"$BATS_TEST_TMPDIR/err") || CODE=$?
     ERR=$(<"$BATS_TEST_TMPDIR/err")
-    [[ $run == with@* ]] || CALM_WITHOUT["${run#*@} $CMD"]=$OUT
-    (( rc == 0 )) || _calm_no "exit code $rc"
+    if [[ $run == without@* ]]; then
+        local key="${run#*@} $CMD"
+        CALM_CODE[$key]=$CODE CALM_OUT[$key]=$OUT CALM_ERR[$key]=$ERR
+    fi
 }
 
 # calm_begin RUN PROGRAM ARGS... in setup_file starts it in the background; calm_end with the same words waits
@@ -79,16 +93,31 @@ is() {
     [[ $(value "$1") == "$2" ]] || _calm_no "$1 is '$(value "$1")', not '$2'"
 }
 
+# is_lines KEY VALUE N: there are N such lines, all with that value
+is_lines() {
+    local v n=0
+    while read -r v; do
+        [[ $v == "$2" ]] || _calm_no "$1 is '$v', not '$2'"
+        n=$((n + 1))
+    done < <(value "$1")
+    (( n == $3 )) || _calm_no "$1 is there $n times, not $3"
+}
+
+# is_code N: the exit code, after calm_code
+is_code() {
+    (( CODE == $1 )) || _calm_no "exit code $CODE, not $1"
+}
+
 # at_least KEY N, at_most KEY N
 at_least() {
     local v
     v=$(value "$1")
-    [[ $v =~ ^-?[0-9]+$ ]] && (( v >= $2 )) || _calm_no "$1 is '$v', less than $2"
+    [[ $v =~ ^-?[0-9]+$ && $v -ge $2 ]] || _calm_no "$1 is '$v', less than $2"
 }
 at_most() {
     local v
     v=$(value "$1")
-    [[ $v =~ ^-?[0-9]+$ ]] && (( v <= $2 )) || _calm_no "$1 is '$v', more than $2"
+    [[ $v =~ ^-?[0-9]+$ && $v -le $2 ]] || _calm_no "$1 is '$v', more than $2"
 }
 
 # Nothing was said on stderr: a calm program gives the shim no reason to speak.
@@ -96,11 +125,16 @@ quiet() {
     [[ -z $ERR ]] || _calm_no "stderr is not empty"
 }
 
-# The whole output is the same as that of the run without the shim just before.
+# Exit code and stdout are those of the run without the shim before; nothing about stderr.
 same() {
-    local before=${CALM_WITHOUT["${RUN#*@} $CMD"]-}
-    [[ $OUT && $OUT == "$before" ]] ||
-        _calm_no "differs from the run without the shim: $(diff <(echo "$before") <(echo "$OUT"))"
+    local key="${RUN#*@} $CMD"
+    [[ $CODE == "${CALM_CODE[$key]-}" ]] || _calm_no "exit code $CODE, without the shim ${CALM_CODE[$key]-none}"
+    [[ $OUT == "${CALM_OUT[$key]-}" ]] ||
+        _calm_no "stdout differs from the run without the shim: $(diff <(echo "${CALM_OUT[$key]-}") <(echo "$OUT"))"
+}
+
+same_stderr() {
+    [[ $ERR == "${CALM_ERR["${RUN#*@} $CMD"]-}" ]] || _calm_no "stderr differs from the run without the shim"
 }
 
 # Is this the run with the shim?

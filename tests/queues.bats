@@ -54,7 +54,7 @@ load calm
 @test "a pipe that announces messages gets one byte at most for a call that interrupts a poll" {
     for run in "${RUNS[@]}"; do
         calm "$run" events io 50
-        is calls 50; is poll null; is too_many 0; is announced 3
+        at_least calls 10; is poll null; is too_many 0; is announced 3
         quiet
     done
 }
@@ -62,7 +62,7 @@ load calm
 @test "a callback that announces messages runs once at most for a call that interrupts a poll" {
     for run in "${RUNS[@]}"; do
         calm "$run" events cb 50
-        is calls 50; is poll null; is too_many 0; is announced 3
+        at_least calls 10; is poll null; is too_many 0; is announced 3
         quiet
     done
 }

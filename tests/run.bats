@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     cd "$BATS_TEST_DIRNAME/.." || return
-    export -n GATE_SO GATE_TEST_LIBS RDGATE_HALF # ours, not the shim's
+    export -n GATE_SO GATE_TEST_LIBS GATE_HALF # ours, not the shim's
     unset LD_PRELOAD "${!RDGATE_@}"
     rdgate=$PWD/build/rdgate
     so=$(realpath build/librdgate.so)

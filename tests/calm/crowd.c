@@ -112,7 +112,8 @@ static int member(bool threads)
 {
     struct thread p, c, s;
     char byte;
-    rd_kafka_conf_t *conf = consumer_conf("crowd", "session.timeout.ms", "30000", NULL);
+    rd_kafka_conf_t *conf =
+        consumer_conf("crowd", "session.timeout.ms", "6000", "heartbeat.interval.ms", "500", NULL);
 
     rd_kafka_conf_set_rebalance_cb(conf, rebalance_cb);
     rk = consumer_new(conf);
@@ -226,12 +227,14 @@ int main(int argc, char **argv)
     if (argc != 2)
         die("crowd single|threads");
 
+    t0 = now_ms();
     mock_start(PARTITIONS);
     mock_group_delay(3000);
     for (int i = 0; i < MEMBERS; i++)
         spawn(&c[i], argv[1]);
     while (c[0].assigned != 2 || c[1].assigned != 2 || c[2].assigned != 2)
         line(c);
+    say("settled_ms=%d", (int)(now_ms() - t0));
     t0 = now_ms();
     produce_all();
     while (!c[0].done || !c[1].done || !c[2].done)

@@ -1,7 +1,7 @@
 /*
  * events io|cb N
- * The application is told that its consumer queue has something: by a byte in a pipe or by a callback. N calls
- * beside a blocked poll may each cost it one such word, not more, and a message still brings one.
+ * The application is told that its consumer queue has something: by a byte in a pipe or by a callback. N
+ * calls beside a blocked poll may each cost it one such word, not more, and a message still brings one.
  */
 #include "calm.h"
 #include <fcntl.h>

@@ -57,7 +57,7 @@ static void got_message(rd_kafka_message_t *m)
 
 static void poll_once(struct thread *t)
 {
-    rd_kafka_message_t *batch[BATCH], *m = NULL;
+    rd_kafka_message_t *batch[BATCH] = {NULL}, *m = NULL;
     rd_kafka_event_t *ev = NULL;
     double t0;
 
@@ -86,6 +86,8 @@ static void poll_once(struct thread *t)
         result = "count";
         if (!strcmp(kind, "batch"))
             for (int i = 0; i < count; i++) {
+                if (!batch[i])
+                    die("a batch of %d without its message %d", (int)count, i);
                 note(batch[i]);
                 rd_kafka_message_destroy(batch[i]);
             }
@@ -166,7 +168,8 @@ int main(int argc, char **argv)
     t0 = now_ms();
     for (; calls < n; calls++) {
         /* spread the calls over the poll, so that some come late */
-        while (timeout_ms > 0 && !messages && now_ms() - t0 < (double)calls * timeout_ms / (n + 5) && !poller.done)
+        while (timeout_ms > 0 && !messages && now_ms() - t0 < (double)calls * timeout_ms / (n + 5) &&
+               !poller.done)
             nap();
         UNTIL(asleep(poller.tid) || poller.done, 10000);
         if (poller.done)

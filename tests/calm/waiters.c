@@ -29,8 +29,7 @@ static void pauser(struct thread *t)
 {
     for (int i = 0; i < ROUNDS; i++) {
         rd_kafka_topic_partition_list_t *l = one(1, 0);
-        rd_kafka_resp_err_t e =
-            i % 2 ? rd_kafka_resume_partitions(rk, l) : rd_kafka_pause_partitions(rk, l);
+        rd_kafka_resp_err_t e = i % 2 ? rd_kafka_resume_partitions(rk, l) : rd_kafka_pause_partitions(rk, l);
         if (e || l->elems[0].err)
             die("pause: %s %s", rd_kafka_err2name(e), rd_kafka_err2name(l->elems[0].err));
         rd_kafka_topic_partition_list_destroy(l);

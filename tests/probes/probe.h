@@ -10,7 +10,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 #include <sys/syscall.h>
+
+#ifdef __cplusplus
+#    include <atomic>
+using std::atomic_bool;
+using std::atomic_int;
+#else
+#    include <stdatomic.h>
+#endif
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -62,6 +69,7 @@ PROBE __attribute__((format(printf, 1, 2), noreturn)) void probe_fail(const char
     flockfile(stdout);
     fputs("not ok: ", stdout);
     vprintf(fmt, ap);
+    va_end(ap);
     fputc('\n', stdout);
     fflush(stdout);
     _exit(1);
@@ -131,7 +139,7 @@ struct worker {
 
 PROBE void *worker_main(void *arg)
 {
-    struct worker *w = arg;
+    struct worker *w = (struct worker *)arg;
     w->tid = (int)syscall(SYS_gettid);
     void *result = w->body(w->arg);
     w->done = true;
@@ -177,6 +185,15 @@ PROBE void until_blocked(struct worker *w, atomic_bool *inside)
     eventually(*inside, "a worker never began its call");
     int in_a_row = 0;
     eventually((in_a_row = sleeps(w->tid) ? in_a_row + 1 : 0) >= 20, "a worker never blocked in its call");
+}
+
+/* The same, or its call has returned: where the call may be let through. */
+PROBE void until_blocked_or_back(struct worker *w, atomic_bool *inside)
+{
+    eventually(*inside, "a worker never began its call");
+    int in_a_row = 0;
+    eventually(w->done || (in_a_row = sleeps(w->tid) ? in_a_row + 1 : 0) >= 20,
+               "a worker neither blocked in its call nor came back");
 }
 
 /* ---- A mock cluster, with a producer that owns it ---- */
@@ -280,7 +297,8 @@ PROBE rd_kafka_topic_partition_list_t *list_at(const char *topic, int n, int64_t
 
 PROBE void assign_all(rd_kafka_t *rk, const char *topic, int n)
 {
-    rd_kafka_topic_partition_list_t *list = list_at(topic, n, RD_KAFKA_OFFSET_BEGINNING);
+    rd_kafka_topic_partition_list_t *list =
+        list_at(topic, n, 0); /* BEGINNING would ask the broker, and take 0.5 s */
     expect_err(rd_kafka_assign(rk, list), RD_KAFKA_RESP_ERR_NO_ERROR);
     rd_kafka_topic_partition_list_destroy(list);
 }
@@ -299,6 +317,12 @@ PROBE rd_kafka_resp_err_t commit_at(rd_kafka_t *rk, const char *topic, int64_t o
     rd_kafka_resp_err_t err = rd_kafka_commit(rk, list, async);
     rd_kafka_topic_partition_list_destroy(list);
     return err;
+}
+
+/* The group's coordinator is known once a commit has come back. */
+PROBE void find_coordinator(rd_kafka_t *rk, const char *topic)
+{
+    expect_err(commit_at(rk, topic, 0, 0), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
 PROBE rd_kafka_resp_err_t pause_all(rd_kafka_t *rk, const char *topic, int n)

@@ -28,6 +28,7 @@ int main(void)
     rk = consumer_new(conf);
     assign_all(rk, "t", 1);
     eventually(poll_once(rk, 100), "no message");
+    find_coordinator(rk, "t");
     rd_kafka_mock_broker_set_rtt(mock.cluster, 1, 500);
 
     step("close, twice");

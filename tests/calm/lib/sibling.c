@@ -1,0 +1,6 @@
+/* Opened by outer. */
+int answer(void);
+int answer(void)
+{
+    return 42;
+}
