@@ -79,6 +79,12 @@ same() { # NAME LINES
     [ "$(wc -l <"$at.gated")" -ge "$2" ] || { told "$1" gated >&2; return 1; }
 }
 
+# No message came twice. Without the shim one may: librdkafka pauses beside a poll that has taken a message and
+# not yet counted it.
+once() { # NAME
+    grep -q '^doubled: 0' "$BATS_TEST_TMPDIR/$1.gated.err" || { told "$1" gated >&2; return 1; }
+}
+
 said() { # NAME HALF LINE
     grep -qxF "$3" "$BATS_TEST_TMPDIR/$1.$2.out" || { told "$1" "$2" >&2; return 1; }
 }

@@ -65,6 +65,7 @@ conf = Kafka.rd_kafka_conf_new
 why = FFI::MemoryPointer.new(:char, 256)
 { "bootstrap.servers" => BOOTSTRAP, "group.id" => GROUP, "auto.offset.reset" => "earliest",
   "enable.auto.commit" => "false",
+  "fetch.wait.max.ms" => "10",
   "statistics.interval.ms" => SCENARIO == "close" ? "0" : "50" }.each do |key, value|
   Kafka.rd_kafka_conf_set(conf, key, value, why, 256).zero? or abort why.read_string
 end
@@ -80,12 +81,15 @@ Kafka.rd_kafka_topic_partition_list_add(topics, TOPIC, -1)
 Kafka.rd_kafka_subscribe(RK, topics)
 Kafka.rd_kafka_topic_partition_list_destroy(topics)
 
-seen = []
+seen = {}
+doubled = 0
 take = lambda do |pointer|
   message = Kafka::Message.new(pointer)
   abort "error #{message[:err]}" unless message[:err].zero?
-  seen << format("%s %d %d %s", Kafka.rd_kafka_topic_name(message[:rkt]), message[:partition], message[:offset],
-                 message[:payload].read_string(message[:len]))
+  text = format("%s %d %d %s", Kafka.rd_kafka_topic_name(message[:rkt]), message[:partition], message[:offset],
+                message[:payload].read_string(message[:len]))
+  doubled += 1 if seen.key?(text)
+  seen[text] = message[:partition]
   Kafka.rd_kafka_message_destroy(pointer)
 end
 
@@ -108,9 +112,10 @@ poller = Thread.new do
   while seen.size < WANTED
     pointer = Kafka.rd_kafka_consumer_poll(RK, 250)
     take.call(pointer) unless pointer.null?
+    sleep 0.001
   end
 end
-assigned.pop
+sleep 0.001 until seen.values.uniq.size == 3 # why: client.py
 rounds = 0
 enough = Time.now + 1
 while poller.alive? || Time.now < enough
@@ -120,13 +125,14 @@ while poller.alive? || Time.now < enough
   Kafka.rd_kafka_resume_partitions(RK, out.read_pointer)
   Kafka.rd_kafka_topic_partition_list_destroy(out.read_pointer)
   Kafka.rd_kafka_rebalance_protocol(RK) # holds the interpreter lock that on_stats waits for
-  Kafka.rd_kafka_commit(RK, nil, true) if (rounds += 1) % 10 == 0
+  Kafka.rd_kafka_commit(RK, nil, true) if (rounds += 1) % 3 == 0
   pointer = Kafka.rd_kafka_consumer_poll_nb(RK, 0)
   take.call(pointer) unless pointer.null?
-  sleep 0.002
+  sleep 0.02
 end
 puts "close: #{Kafka.rd_kafka_consumer_close(RK)}"
 Kafka.rd_kafka_queue_destroy(queue)
 Kafka.rd_kafka_destroy(RK)
-puts seen.sort
+puts seen.keys.sort
+warn "doubled: #{doubled}"
 puts "stats: #{stats > 3} rounds: #{rounds > 10}"

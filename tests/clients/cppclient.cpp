@@ -37,6 +37,7 @@ int main(int argc, char **argv)
     conf->set("group.id", argv[3], why);
     conf->set("auto.offset.reset", "earliest", why);
     conf->set("enable.auto.commit", "false", why);
+    conf->set("fetch.wait.max.ms", "10", why);
     conf->set("rebalance_cb", &rebalance, why);
     RdKafka::KafkaConsumer *consumer = RdKafka::KafkaConsumer::create(conf, why);
     delete conf;
@@ -46,8 +47,10 @@ int main(int argc, char **argv)
     }
     consumer->subscribe({argv[4]});
 
-    std::multiset<std::string> seen;
-    std::atomic<bool> done{false};
+    std::set<std::string> seen;
+    std::set<int> partitions;
+    int doubled = 0;
+    std::atomic<bool> done{false}, busy{false};
     std::thread poller([&] {
         if (scenario == "close") {
             RdKafka::Message *m = consumer->consume(-1);
@@ -58,11 +61,15 @@ int main(int argc, char **argv)
         }
         while (seen.size() < wanted) {
             RdKafka::Message *m = consumer->consume(100);
-            if (!m->err())
-                seen.insert(m->topic_name() + " " + std::to_string(m->partition()) + " " +
-                            std::to_string(m->offset()) + " " +
-                            std::string(static_cast<const char *>(m->payload()), m->len()));
-            else if (m->err() != RdKafka::ERR__TIMED_OUT)
+            if (!m->err()) {
+                doubled += !seen.insert(m->topic_name() + " " + std::to_string(m->partition()) + " " +
+                                        std::to_string(m->offset()) + " " +
+                                        std::string(static_cast<const char *>(m->payload()), m->len()))
+                                .second;
+                partitions.insert(m->partition());
+                busy = partitions.size() == 3; // why: client.py
+                std::this_thread::sleep_for(1ms);
+            } else if (m->err() != RdKafka::ERR__TIMED_OUT)
                 std::cout << m->errstr() << std::endl;
             delete m;
         }
@@ -79,20 +86,23 @@ int main(int argc, char **argv)
         std::cout << "closed" << std::endl;
         return 0;
     }
-    for (int i = 0; !done || i < 100; i++) {
+    while (!busy)
+        std::this_thread::sleep_for(1ms);
+    for (int i = 0; !done || i < 50; i++) {
         std::vector<RdKafka::TopicPartition *> mine;
         consumer->assignment(mine);
         consumer->pause(mine);
         consumer->resume(mine);
-        if (i % 10 == 0)
+        if (i % 3 == 0)
             consumer->commitAsync();
         RdKafka::TopicPartition::destroy(mine);
-        std::this_thread::sleep_for(2ms);
+        std::this_thread::sleep_for(20ms);
     }
     poller.join();
     std::cout << "close: " << RdKafka::err2str(consumer->close()) << std::endl;
     delete consumer;
     for (const std::string &line : seen)
         std::cout << line << "\n";
+    std::cerr << "doubled: " << doubled << "\n";
     return 0;
 }
