@@ -285,6 +285,8 @@ static int while_ending(const struct consumer *c, const struct visit *v)
 /* What the life of the handle says to this visit: FINE, or the error it gets. */
 static int standing(struct consumer *c, const struct visit *v, bool waiting)
 {
+    if (v->class == POLL && v->object && object_dead(v->object))
+        return RD_KAFKA_RESP_ERR__TIMED_OUT; /* its queue was destroyed while it made way */
     switch (atomic_load(&c->life)) {
     case OPEN: return FINE;
     case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : while_ending(c, v);
@@ -880,6 +882,16 @@ void guard_leave(struct consumer *c)
     }
 }
 
+void guard_out(struct visit *v)
+{
+    struct consumer *c = v->consumer;
+    if (v->object && object_left(v->object) == 0 && object_dead(v->object)) {
+        atomic_fetch_add(&c->guards_left, 1);
+        futex_wake(&c->guards_left, INT32_MAX);
+    }
+    guard_leave(c);
+}
+
 /* ------------------------------------------------------------------ close and destroy */
 
 void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
@@ -974,9 +986,7 @@ void gate_abandon(struct self *s, uintptr_t frame, int finding)
     while ((v = s->top) && v->frame < frame) {
         struct consumer *c = v->consumer;
         if (v->guard) {
-            guard_leave(c);
-            if (v->object)
-                atomic_fetch_sub(&v->object->inside, 1);
+            guard_out(v);
         } else {
             slow_take(c);
             if (v->state == WAITING)

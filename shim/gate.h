@@ -6,6 +6,11 @@
 
 #include "self.h"
 
+/* The queue was destroyed (handle.c). */
+bool object_dead(const struct object *o);
+/* One poll on it less; returns how many are left. */
+int object_left(struct object *o);
+
 /* open -> closing -> closed -> destroying -> gone (DESIGN 3). */
 enum life { OPEN, CLOSING, CLOSING_QUEUE, CLOSED, DESTROYING, GONE };
 
@@ -100,6 +105,8 @@ enum admission gate_nest(struct consumer *c, struct visit *v);
 /* GUARD: counted in and out. false: the handle is being destroyed. */
 bool guard_enter(struct consumer *c);
 void guard_leave(struct consumer *c);
+/* The same for a visit, which may poll a queue that somebody waits to destroy. */
+void guard_out(struct visit *v);
 
 /* After the real close returned: what has become of the handle. */
 void gate_closed(struct visit *v, int result, bool closed, bool queue_given);

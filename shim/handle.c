@@ -308,6 +308,16 @@ void objects_each(struct consumer *c, void (*f)(struct object *, void *), void *
     lock_drop(&registry);
 }
 
+int object_left(struct object *o)
+{
+    return atomic_fetch_sub(&o->inside, 1) - 1;
+}
+
+bool object_dead(const struct object *o)
+{
+    return atomic_load(&o->dead);
+}
+
 static void find_expected(struct consumer *c, void *with)
 {
     if (c->expected)

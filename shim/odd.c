@@ -385,34 +385,53 @@ PUBLIC rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, r
     return r;
 }
 
+static bool polls_it_itself(const struct object *o)
+{
+    for (struct visit *v = rdg_self ? rdg_self->top : NULL; v; v = v->outer)
+        if (v->object == o)
+            return true;
+    return false;
+}
+
+/* A queue that the gate does not know: whoever polls it is woken and waited for, as long as any wait may take. */
+static void drain_queue(struct consumer *c, struct object *o, rd_kafka_queue_t *rkqu)
+{
+    int64_t now = now_ns();
+    int64_t limit = rdg_options.max_wait_ms ? now + rdg_options.max_wait_ms * 1000000LL : FOREVER;
+    while (!polls_it_itself(o)) {
+        uint32_t seen = atomic_load(&c->guards_left);
+        if (!atomic_load(&o->inside) || (now = now_ns()) >= limit || !c->lib->rd_kafka_queue_yield)
+            break;
+        c->lib->rd_kafka_queue_yield(rkqu);
+        int64_t again = now + 100 * 1000000LL; /* another poll may have taken the flag */
+        futex_wait(&c->guards_left, seen, again < limit ? again : limit, 0);
+    }
+}
+
 PUBLIC void rd_kafka_queue_destroy(rd_kafka_queue_t *rkqu)
 {
     struct object *o = object_find(QUEUE_KIND, rkqu);
     struct consumer *c = o ? o->consumer : NULL;
     if (c && !o->dead && acts() && !c->forked && library_inside(CALLER) != c->lib) {
-        if (c->life >= DESTROYING) {
+        bool alien = !atomic_load(&o->carries) && !(o->role == MAIN_QUEUE_ROLE && c->main_forwarded);
+        bool guard = c->life < DESTROYING && alien && guard_enter(c);
+        if (guard || c->life >= DESTROYING) {
             /* A reference may outlive its handle: the queue is disabled and only freed here (librdkafka 2.15
              * rdkafka_queue.c rd_kafka_queue_destroy looks at nothing of the handle). */
             object_gone(o);
+            if (guard)
+                drain_queue(c, o, rkqu);
             c->lib->rd_kafka_queue_destroy(rkqu);
+            if (guard)
+                guard_leave(c);
             return;
-        }
-        if (!o->carries && atomic_load(&o->inside)) {
-            /* A poll on a queue that the gate does not know: wake it and wait for it. */
-            int64_t until = now_ns() + (rdg_options.max_wait_ms ? rdg_options.max_wait_ms : 60000) * 1000000LL;
-            while (atomic_load(&o->inside) && now_ns() < until && c->lib->rd_kafka_queue_yield) {
-                c->lib->rd_kafka_queue_yield(rkqu);
-                _Atomic uint32_t never = 0;
-                futex_wait(&never, 0, now_ns() + 1000000, 0);
-            }
         }
     }
     ASK(rd_kafka_queue_destroy, QUEUE_KIND, rkqu, NULL);
     if (!in)
         return;
-    if (e.visit) {
+    if (e.visit)
         object_gone(o);
-    }
     e.lib->rd_kafka_queue_destroy(rkqu);
     if (e.visit)
         rdg_out(&e);

@@ -134,8 +134,14 @@ static bool enter_guard(struct entry *e, struct visit *v, const struct question 
         return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, true);
     }
     v->guard = true;
-    if (v->object)
+    if (v->object) {
         atomic_fetch_add(&v->object->inside, 1);
+        if (object_dead(v->object) && rdg_options.mode != OBSERVE) { /* destroyed since we looked */
+            guard_out(v);
+            self_pop(e->self, v);
+            return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, true);
+        }
+    }
     if (v->class == POLL) {
         v->deadline += v->timed && v->deadline != FOREVER ? now_ns() : 0;
         cut_timeout(v, q->timeout_ms);
@@ -162,8 +168,9 @@ static bool enter_gate(struct entry *e, struct visit *v, const struct question *
          * that a loop neither hangs nor spins. */
         return no(e, v->code, q, v->since == 0 && !nested && v->code != RD_KAFKA_RESP_ERR__CONFLICT);
     }
-    if (q->kind == HANDLE_KIND && c->rk != q->key && rdg_options.mode != OBSERVE) {
-        gate_leave(v); /* the record has got a new handle meanwhile */
+    if (((q->kind == HANDLE_KIND && c->rk != q->key) || (v->class == POLL && v->object && object_dead(v->object))) &&
+        rdg_options.mode != OBSERVE) {
+        gate_leave(v); /* the record has got a new handle meanwhile, or the queue is gone */
         self_pop(e->self, v);
         return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, true);
     }
@@ -285,9 +292,7 @@ void rdg_out(struct entry *e)
     struct self *s = e->self;
     struct consumer *c = v->consumer;
     if (v->guard) {
-        if (v->object)
-            atomic_fetch_sub(&v->object->inside, 1);
-        guard_leave(c);
+        guard_out(v);
     } else {
         gate_leave(v);
     }
