@@ -23,7 +23,7 @@ static void brief(struct thread *t)
 int main(void)
 {
     struct thread t[8];
-    rd_kafka_t *seen[60];
+    rd_kafka_t *seen[60] = {NULL};
     int again = 0, consumers = 0;
 
     mock_start(1);

@@ -4,15 +4,15 @@
  */
 #include "calm.h"
 
-#define FUNCTIONS(X)                                                                                         \
-    X(version)                                                                                               \
-    X(conf_new)                                                                                              \
-    X(conf_set) X(new) X(destroy) X(handle_mock_cluster) X(mock_topic_create) X(mock_cluster_bootstraps)     \
-        X(producev) X(flush) X(topic_partition_list_new) X(topic_partition_list_add)                         \
-            X(topic_partition_list_destroy) X(assign) X(consumer_poll) X(consumer_close) X(message_destroy)  \
-                X(pause_partitions) X(resume_partitions) X(committed) X(last_error) X(err2name)              \
-                    X(queue_get_consumer) X(queue_destroy) X(consume_queue) X(consumer_closed) X(position)   \
-                        X(assignment)
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(version) X(conf_new) X(conf_set) X(new) X(destroy) X(handle_mock_cluster) X(mock_topic_create) \
+    X(mock_cluster_bootstraps) X(producev) X(flush) X(topic_partition_list_new) \
+    X(topic_partition_list_add) X(topic_partition_list_destroy) X(assign) X(consumer_poll) \
+    X(consumer_close) X(message_destroy) X(pause_partitions) X(resume_partitions) X(committed) \
+    X(last_error) X(err2name) X(queue_get_consumer) X(queue_destroy) X(consume_queue) X(consumer_closed) \
+    X(position) X(assignment)
+/* clang-format on */
 
 struct lib {
     const char *name;
