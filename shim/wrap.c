@@ -95,6 +95,7 @@ static inline void describe(struct visit *v, struct entry *e, struct consumer *c
  * Before 1.6.0 nothing can wake a poll, so it is done in slices. */
 static void cut_timeout(struct visit *v, int *timeout_ms)
 {
+    /* cppcheck-suppress nullPointer ; only polls get here, and they have a timeout */
     int t = *timeout_ms;
     v->cut = false;
     if (!v->lib->rd_kafka_queue_yield && !v->guard && (t > 100 || t == -1)) {

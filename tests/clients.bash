@@ -41,8 +41,9 @@ both() {
     shift 2
     [ -e "$GATE_SO" ] || { echo "no shim at $GATE_SO" >&2; return 1; }
     half "$name" plain "$seconds" "$@" 2>/dev/null &
+    local plain=$!
     half "$name" gated "$seconds" "$@" 2>/dev/null &
-    wait
+    wait "$plain" $! # by name: the clock of BATS_TEST_TIMEOUT is a child too
 }
 
 told() { # NAME HALF: everything a half said, for the one who reads a failure

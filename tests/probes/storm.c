@@ -1,8 +1,9 @@
 /*
- * storm [SECONDS [SEED [THREADS]]]: threads call whatever they like on one consumer, among them callbacks that
- * call back, while it is closed and destroyed under them, and go on calling the dead handle; then the next one.
- * On plain librdkafka this crashes or hangs within the first rounds. Nothing is asked of the results but that
- * every call returns, and the dead stay dead. The seed is printed; it draws the same calls for each thread.
+ * storm [SECONDS [SEED [THREADS]]]: threads call whatever they like on one consumer, among them callbacks
+ * that call back, while it is closed and destroyed under them, and go on calling the dead handle; then the
+ * next one. On plain librdkafka this crashes or hangs within the first rounds. Nothing is asked of the
+ * results but that every call returns, and the dead stay dead. The seed is printed; it draws the same calls
+ * for each thread.
  */
 #include "probe.h"
 
@@ -124,7 +125,8 @@ int main(int argc, char **argv)
         }
         int64_t until = now_ms() + 20 + (int)(rand_r(&seed) % 80);
         while (now_ms() < until)
-            threads ? pause_ms(1) : one_call(&seed, &doing[0]); /* none: one thread alone, as librdkafka likes it */
+            threads ? pause_ms(1)
+                    : one_call(&seed, &doing[0]); /* none: one thread alone, as librdkafka likes it */
         int how = rand_r(&seed) % 4;
         if (how < 3)
             rd_kafka_consumer_close(rk);
