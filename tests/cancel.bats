@@ -61,3 +61,14 @@ child() {
     for_each_lib child destroy "did not return"
     for_each_lib child destroy_flags "died of signal 6"
 }
+
+cancel_waiter() {
+    plain 10 cancel_waiter
+    expect_ok
+    with_shim 20 cancel_waiter
+    expect_ok
+}
+
+@test "a thread that is cancelled while it waits for its turn ends at once and leaves the line" {
+    for_each_lib cancel_waiter
+}

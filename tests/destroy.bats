@@ -81,3 +81,25 @@ destroy_fatal() {
 @test "a consumer that had a fatal error can be destroyed" {
     for_each_lib destroy_fatal
 }
+
+holder() {
+    plain 6 holder
+    expect_bad
+    with_shim 30 holder
+    expect_ok
+}
+
+@test "a destroy does not keep a caller waiting who holds a message that the destroy waits for" {
+    for_each_lib holder
+}
+
+main_queue_callback() {
+    plain 8 main_queue_callback
+    expect_bad
+    with_shim 30 main_queue_callback
+    expect_ok
+}
+
+@test "a callback of the main queue calls beside a poll, and the destroy waits for it" {
+    for_each_lib main_queue_callback
+}
