@@ -1,7 +1,7 @@
 /*
- * callback.c: wraps the application's callbacks, so that the gate knows when its owner is in the application's
- * code (DESIGN 3, Lending). It must never install a wrapper where the application set nothing, and never change
- * what the application's callback sees.
+ * callback.c: wraps the application's callbacks, so that the gate knows when its owner is in the
+ * application's code (DESIGN 3, Lending). It must never install a wrapper where the application set nothing,
+ * and never change what the application's callback sees.
  */
 #include "callback.h"
 
@@ -38,8 +38,8 @@ static void any_with(struct consumer *c, void *with)
         s->found = c->callbacks[s->which];
 }
 
-/* What the application set. Every handle whose conf holds our wrapper has a record; should it be lost, another
- * handle's callback of the same kind is the next best, and nothing the last. */
+/* What the application set. Every handle whose conf holds our wrapper has a record; should it be lost,
+ * another handle's callback of the same kind is the next best, and nothing the last. */
 static void *original(struct consumer *c, enum callback which)
 {
     if (c && c->callbacks[which])
@@ -55,7 +55,8 @@ void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err)
         atomic_store(&c->unanswered, err);
 }
 
-static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions, void *opaque)
+static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions,
+                         void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t *, void *) =
@@ -68,7 +69,8 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic
     shut(v);
 }
 
-static void on_offset_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *opaque)
+static void on_offset_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err,
+                             rd_kafka_topic_partition_list_t *offsets, void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t *, void *) =
@@ -99,7 +101,8 @@ static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
     shut(v);
 }
 
-static void on_throttle(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int throttle_time_ms, void *opaque)
+static void on_throttle(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int throttle_time_ms,
+                        void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, const char *, int32_t, int, void *) = original(c, CB_throttle_cb);
@@ -132,7 +135,8 @@ static void on_consume(rd_kafka_message_t *message, void *opaque)
     shut(v);
 }
 
-/* Internal properties of pointer type read back as "%p" (librdkafka 2.15 rdkafka_conf.c rd_kafka_conf_get0). */
+/* Internal properties of pointer type read back as "%p" (librdkafka 2.15 rdkafka_conf.c rd_kafka_conf_get0).
+ */
 static void *pointer_in(const struct library *lib, rd_kafka_conf_t *conf, const char *name)
 {
     char text[32] = "";
@@ -208,7 +212,8 @@ void commit_closure_free(struct commit_closure *k)
     atomic_store(&k->taken, 0);
 }
 
-void callback_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *closure)
+void callback_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets,
+                     void *closure)
 {
     struct commit_closure *k = closure;
     commit_f *cb = k->cb;

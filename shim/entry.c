@@ -1,6 +1,6 @@
 /*
- * entry.c: start-up, waking up, fork and exit of the shim. Until the process makes its first call of librdkafka
- * nothing happens but finding the real dlsym.
+ * entry.c: start-up, waking up, fork and exit of the shim. Until the process makes its first call of
+ * librdkafka nothing happens but finding the real dlsym.
  */
 #include "report.h"
 #include "shim.h"

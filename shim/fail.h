@@ -1,6 +1,6 @@
 /*
- * fail.h: how each function says no, as named in the column "fail" of calls.def. Evaluated in a wrapper, where
- * e is the entry. The values are those that librdkafka's own functions give (facts: rdkafka.h of each).
+ * fail.h: how each function says no, as named in the column "fail" of calls.def. Evaluated in a wrapper,
+ * where e is the entry. The values are those that librdkafka's own functions give (facts: rdkafka.h of each).
  */
 #ifndef RDGATE_FAIL_H
 #define RDGATE_FAIL_H

@@ -1,52 +1,55 @@
 /*
  * gate.c: the gate in front of one consumer. The only file with its protocol.
  *
- * WORDS. A visit is one call of one thread. An occupant is a visit that was admitted. An occupant is active while
- * its thread is (or may be) inside librdkafka, and lends while its thread runs an application callback (window).
+ * WORDS. A visit is one call of one thread. An occupant is a visit that was admitted. An occupant is active
+ * while its thread is (or may be) inside librdkafka, and lends while its thread runs an application callback
+ * (window).
  *
- * STATES of a visit: OUTSIDE -> WAITING (in one of three lines: death and close, call, poll) -> INSIDE (in the
- * list of occupants) -> OUTSIDE; WAITING -> REFUSED when the life of the handle decides for it; INSIDE ->
- * RETURNING -> INSIDE when a callback window ends while a borrower is still in. Every change of a state, a line
- * or the list of occupants happens under mu. mu is held for a few dozen instructions, never while calling
- * librdkafka, the application or the loader.
+ * STATES of a visit: OUTSIDE -> WAITING (in one of three lines: death and close, call, poll) -> INSIDE (in
+ * the list of occupants) -> OUTSIDE; WAITING -> REFUSED when the life of the handle decides for it; INSIDE ->
+ * RETURNING -> INSIDE when a callback window ends while a borrower is still in. Every change of a state, a
+ * line or the list of occupants happens under mu. mu is held for a few dozen instructions, never while
+ * calling librdkafka, the application or the loader.
  *
  * THE WORD. One atomic word makes the lonely call cheap: 0 = nobody, visit|FAST = this visit is inside and
- * nobody else has looked, SLOW = the fields under mu are the truth. A lonely visit enters by CAS 0 -> visit|FAST
- * and leaves by CAS visit|FAST -> 0. Whoever needs more takes mu and sets SLOW by fetch-or; what he finds in the
- * word is then an occupant (slow_take links it). From then on the lonely visit's CAS fails and it takes mu too.
- * The word goes back to 0 only under mu and only when nothing is left to know (slow_drop). So either a visit has
- * seen that it was alone from beginning to end, or it meets everybody else under mu.
+ * nobody else has looked, SLOW = the fields under mu are the truth. A lonely visit enters by CAS 0 ->
+ * visit|FAST and leaves by CAS visit|FAST -> 0. Whoever needs more takes mu and sets SLOW by fetch-or; what
+ * he finds in the word is then an occupant (slow_take links it). From then on the lonely visit's CAS fails
+ * and it takes mu too. The word goes back to 0 only under mu and only when nothing is left to know
+ * (slow_drop). So either a visit has seen that it was alone from beginning to end, or it meets everybody else
+ * under mu.
  *
- * WHO WAITS FOR WHOM (conflicts). In serialize: a CALL for every active occupant; a POLL for every CALL and for
- * the POLL of its own lane, active or not; a CLOSE for every active occupant; a DEATH for every occupant, lending
- * or not, and for the guards. Nobody waits for a visit of its own thread. A lending occupant is passed by CALLs
- * and by CLOSE, never by POLLs, so borrowers are serialized by waiting for the active one among them. A CLOSE or
- * DEATH is passed by CALLs only as long as a rebalance is unanswered: somebody must answer it, and until then the
- * group cannot terminate. Any other call beside it could lose its reply; it waits, and is refused as soon as the
- * close runs a callback, which might be waiting for its thread. Beside a destroy it is refused at once, since the
- * destroy waits for the messages that its thread may hold.
- * An owner whose window ends waits for the occupants that came after it, then goes on. Thus every edge leads from
- * a waiting thread to one that is inside librdkafka or the application, never to another that waits at this
+ * WHO WAITS FOR WHOM (conflicts). In serialize: a CALL for every active occupant; a POLL for every CALL and
+ * for the POLL of its own lane, active or not; a CLOSE for every active occupant; a DEATH for every occupant,
+ * lending or not, and for the guards. Nobody waits for a visit of its own thread. A lending occupant is
+ * passed by CALLs and by CLOSE, never by POLLs, so borrowers are serialized by waiting for the active one
+ * among them. A CLOSE or DEATH is passed by CALLs only as long as a rebalance is unanswered: somebody must
+ * answer it, and until then the group cannot terminate. Any other call beside it could lose its reply; it
+ * waits, and is refused as soon as the close runs a callback, which might be waiting for its thread. Beside a
+ * destroy it is refused at once, since the destroy waits for the messages that its thread may hold. An owner
+ * whose window ends waits for the occupants that came after it, then goes on. Thus every edge leads from a
+ * waiting thread to one that is inside librdkafka or the application, never to another that waits at this
  * gate; what loops remain are made by the application and are bounded by RDGATE_MAX_WAIT_MS.
  *
  * NO WAKE-UP IS LOST. A waiter sleeps on its own state word, which is WAITING only while it stands in a line.
  * Everything that may let somebody in (a leave, a window that opens or shuts, a yield that has been sent, a
- * change of life, an answer) takes mu and runs grant() before it drops it; grant() changes the word and wakes.
- * A window opens without mu only if the word is still visit|FAST: window is stored before the word is read, and
- * a contender sets SLOW before it reads window (both sequentially consistent), so one of the two sees the other.
+ * change of life, an answer) takes mu and runs grant() before it drops it; grant() changes the word and
+ * wakes. A window opens without mu only if the word is still visit|FAST: window is stored before the word is
+ * read, and a contender sets SLOW before it reads window (both sequentially consistent), so one of the two
+ * sees the other.
  *
  * PREEMPTION. A waiter that conflicts with an active POLL has rd_kafka_queue_yield sent to that poll's queue.
- * The decision is made under mu, the call is made without it, and `yielding` keeps everybody from being admitted
- * meanwhile: no yield can reach a queue after a close was admitted, which would abort the close and hang the
- * destroy (librdkafka 2.0.2 rdkafka_queue.h rd_kafka_q_yield follows the forward). The flag is sticky and
- * single-shot: one yield for each poll known to be inside; the lane is marked stale until an empty return has
- * taken the flag, and a poll that comes back empty from a stale lane goes back in for the rest of its time. A
- * poll of the same librdkafka queue that we cannot see may have taken the flag, so a waiter that is still there
- * after 100 ms sends another one.
+ * The decision is made under mu, the call is made without it, and `yielding` keeps everybody from being
+ * admitted meanwhile: no yield can reach a queue after a close was admitted, which would abort the close and
+ * hang the destroy (librdkafka 2.0.2 rdkafka_queue.h rd_kafka_q_yield follows the forward). The flag is
+ * sticky and single-shot: one yield for each poll known to be inside; the lane is marked stale until an empty
+ * return has taken the flag, and a poll that comes back empty from a stale lane goes back in for the rest of
+ * its time. A poll of the same librdkafka queue that we cannot see may have taken the flag, so a waiter that
+ * is still there after 100 ms sends another one.
  *
- * ORDER. Death and close, then calls, then polls; first come first served in each. A preempted poll goes to the
- * head of the polls. A poll that 16 calls have overtaken goes before the next one: it then takes what is ready
- * and is preempted again, so that neither starves.
+ * ORDER. Death and close, then calls, then polls; first come first served in each. A preempted poll goes to
+ * the head of the polls. A poll that 16 calls have overtaken goes before the next one: it then takes what is
+ * ready and is preempted again, so that neither starves.
  *
  * TIME. No wait outlasts the call's own timeout; a poll of 0 does not wait at all. No wait outlasts
  * RDGATE_MAX_WAIT_MS: then the visit is let in beside the others (passed), except a DEATH, which leaks the
@@ -68,12 +71,13 @@
 #define SLOW ((uintptr_t)2)
 #define TAGS ((uintptr_t)63)
 
-#define MS          1000000LL
-#define LOOK_AGAIN  (100 * MS)  /* a yield may have been taken by a poll we cannot see */
-#define LOOK_OWNER  (1000 * MS) /* is the owner still there? */
-#define ZERO_BATCH  (100 * MS)  /* a call that does not want to wait, against a batch that would lose messages */
-#define ENOUGH      16          /* calls that may overtake a poll */
-#define FINE        1           /* no resp_err_t is positive here */
+#define MS         1000000LL
+#define LOOK_AGAIN (100 * MS)  /* a yield may have been taken by a poll we cannot see */
+#define LOOK_OWNER (1000 * MS) /* is the owner still there? */
+#define ZERO_BATCH                                                                                           \
+    (100 * MS)    /* a call that does not want to wait, against a batch that would lose messages */
+#define ENOUGH 16 /* calls that may overtake a poll */
+#define FINE   1  /* no resp_err_t is positive here */
 
 /* ------------------------------------------------------------------ the word and the lists */
 
@@ -110,8 +114,8 @@ static void slow_take(struct consumer *c)
 
 static bool nothing_to_know(const struct consumer *c)
 {
-    return !c->inside && !c->waiting[0].first && !c->waiting[1].first && !c->waiting[2].first && !c->yielding &&
-           c->life == OPEN && !c->stale && !c->forked && !c->deferred;
+    return !c->inside && !c->waiting[0].first && !c->waiting[1].first && !c->waiting[2].first &&
+           !c->yielding && c->life == OPEN && !c->stale && !c->forked && !c->deferred;
 }
 
 static void slow_drop(struct consumer *c)
@@ -198,7 +202,8 @@ static bool lends(const struct visit *o)
     return atomic_load(&o->window) > 0;
 }
 
-/* The one hole that librdkafka documents: batch consume beside seek, pause, resume and assign loses messages. */
+/* The one hole that librdkafka documents: batch consume beside seek, pause, resume and assign loses messages.
+ */
 static bool batch_hole(const struct visit *a, const struct visit *b)
 {
     return (a->traits & BATCH && b->traits & BATCHX) || (a->traits & BATCHX && b->traits & BATCH);
@@ -272,9 +277,10 @@ static bool closer_lends(const struct consumer *c)
     return false;
 }
 
-/* A call that comes while the group terminates may lose its reply and wait for ever, so it waits for the end of the
- * close and is told then; at once, if the close runs a callback that may be waiting for the caller. Nobody waits
- * for the end of a destroy: the destroy waits for every message, event and partition list that the caller may hold. */
+/* A call that comes while the group terminates may lose its reply and wait for ever, so it waits for the end
+ * of the close and is told then; at once, if the close runs a callback that may be waiting for the caller.
+ * Nobody waits for the end of a destroy: the destroy waits for every message, event and partition list that
+ * the caller may hold. */
 static int while_ending(const struct consumer *c, const struct visit *v)
 {
     if (v->class != CALL || atomic_load(&c->unanswered))
@@ -299,8 +305,8 @@ static int standing(struct consumer *c, const struct visit *v, bool waiting)
             return RD_KAFKA_RESP_ERR__TIMED_OUT;
         if (v->class == CLOSE && waiting)
             return c->close_result;
-        /* The answer to a rebalance that was handed out before the end comes too late to matter, not too late to
-         * be right: librdkafka accepts it and does nothing, and so do we. */
+        /* The answer to a rebalance that was handed out before the end comes too late to matter, not too late
+         * to be right: librdkafka accepts it and does nothing, and so do we. */
         if (v->traits & ANSWERS && atomic_exchange(&c->unanswered, 0))
             return RD_KAFKA_RESP_ERR_NO_ERROR;
         return v->traits & LIES ? RD_KAFKA_RESP_ERR__DESTROY : FINE;
@@ -499,8 +505,9 @@ static void look_for_owners(struct consumer *c)
 
 /* ------------------------------------------------------------------ waiting */
 
-/* A poll that waits here is not inside librdkafka, which would exempt it from max.poll.interval.ms. Polling an
- * empty queue of our own says "I am polling" (librdkafka: rd_kafka_app_polled in every rd_kafka_consume*). */
+/* A poll that waits here is not inside librdkafka, which would exempt it from max.poll.interval.ms. Polling
+ * an empty queue of our own says "I am polling" (librdkafka: rd_kafka_app_polled in every rd_kafka_consume*).
+ */
 static void keep_membership(struct consumer *c, const struct visit *v)
 {
     int saved = errno;
@@ -609,8 +616,8 @@ static enum admission await(struct consumer *c, struct visit *v)
 
 static _Atomic int64_t tick_ns;
 
-/* Exact to a tick and cheap: read before every poll with a timeout, used only if the poll is preempted. The tick
- * is added, so that no preempted poll ends too early. */
+/* Exact to a tick and cheap: read before every poll with a timeout, used only if the poll is preempted. The
+ * tick is added, so that no preempted poll ends too early. */
 int64_t coarse_ns(void)
 {
     struct timespec t;
@@ -662,7 +669,8 @@ static enum admission not_at_once(struct consumer *c, struct visit *v)
         atomic_store(&v->state, OUTSIDE);
         return OUT_OF_TIME;
     }
-    /* A call that asks not to wait: beside the others, as it would be without us, unless that loses messages. */
+    /* A call that asks not to wait: beside the others, as it would be without us, unless that loses messages.
+     */
     if (o && batch_hole(v, o)) {
         v->deadline = now_ns() + ZERO_BATCH;
         enum admission a = await(c, v);
@@ -711,9 +719,9 @@ enum admission gate_enter(struct consumer *c, struct visit *v)
     return a;
 }
 
-/* What a call from inside a callback is told while the handle is being closed. The closing thread itself may do
- * what its callback is there for, but once the rebalance is answered a pause or seek would leave a barrier on a
- * queue that nobody polls, with a reference that destroy waits for (librdkafka rdkafka_partition.c
+/* What a call from inside a callback is told while the handle is being closed. The closing thread itself may
+ * do what its callback is there for, but once the rebalance is answered a pause or seek would leave a barrier
+ * on a queue that nobody polls, with a reference that destroy waits for (librdkafka rdkafka_partition.c
  * rd_kafka_toppar_op_version_bump); and its poll could take the terminate that the close waits for. Another
  * thread's callback, which the close did not wait for, is told what any call is told, at once. */
 static int nested_standing(const struct consumer *c, const struct visit *v)
@@ -741,8 +749,10 @@ enum admission gate_nest(struct consumer *c, struct visit *v)
         v->code = code;
         atomic_store(&v->state, REFUSED);
         a = REFUSED_IT;
-    } else if (v->traits & ANSWERS && (c->life == CLOSING || c->life == DESTROYING) && rdg_options.mode != OBSERVE) {
-        /* The answer lets the group terminate: borrowers must be out before it, or they lose their replies. */
+    } else if (v->traits & ANSWERS && (c->life == CLOSING || c->life == DESTROYING) &&
+               rdg_options.mode != OBSERVE) {
+        /* The answer lets the group terminate: borrowers must be out before it, or they lose their replies.
+         */
         line_up(c, v, true);
         a = await(c, v);
     } else {
@@ -774,7 +784,8 @@ bool gate_again(struct visit *v, bool empty, int *timeout_ms)
         atomic_store(&c->app_yield, false);
         return false;
     }
-    if (v->guard || rdg_options.mode == OBSERVE || atomic_load_explicit(&c->word, memory_order_relaxed) == ((uintptr_t)v | FAST)) {
+    if (v->guard || rdg_options.mode == OBSERVE ||
+        atomic_load_explicit(&c->word, memory_order_relaxed) == ((uintptr_t)v | FAST)) {
         if (!empty || !v->cut)
             return false;
         *timeout_ms = rest_ms(v);
@@ -843,8 +854,9 @@ void gate_window_ends(struct visit *v)
         if (v->state == INSIDE)
             break;
         now = now_ns();
-        /* Going back into the library beside a borrower is what would happen without us, so a poll does it when
-         * its time is up; not beside a close, whose terminate it could take, nor with a batch in hand. */
+        /* Going back into the library beside a borrower is what would happen without us, so a poll does it
+         * when its time is up; not beside a close, whose terminate it could take, nor with a batch in hand.
+         */
         bool bound = v->class == POLL && !(v->traits & BATCH) && !close_in(c, v);
         int64_t until = bound ? sooner(limit, v->timed ? v->deadline : now) : limit;
         if (now >= until) {
@@ -861,7 +873,8 @@ void gate_window_ends(struct visit *v)
     }
     settle(c);
     /* The handle was closed while the callback ran, or destroyed by it: this poll has nothing to wait for. */
-    if (v->class == POLL && v->state == INSIDE && !v->yielded && v->timed && (c->life == CLOSED || c->deferred))
+    if (v->class == POLL && v->state == INSIDE && !v->yielded && v->timed &&
+        (c->life == CLOSED || c->deferred))
         send_yield(c, v);
     slow_drop(c);
 }
@@ -872,7 +885,8 @@ bool guard_enter(struct consumer *c)
 {
     atomic_fetch_add(&c->guards, 1);
     int life = atomic_load(&c->life);
-    if (life < DESTROYING || (life == DESTROYING && atomic_load(&c->unanswered)) || rdg_options.mode == OBSERVE)
+    if (life < DESTROYING || (life == DESTROYING && atomic_load(&c->unanswered)) ||
+        rdg_options.mode == OBSERVE)
         return true;
     guard_leave(c);
     return false;
@@ -908,7 +922,9 @@ void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
     c->killer_call = rdg_calls[v->call].name;
     if (c->life == CLOSING || c->life == OPEN) {
         bool ended = closed || result == RD_KAFKA_RESP_ERR__DESTROY;
-        atomic_store(&c->life, queue_given && !result && !closed ? CLOSING_QUEUE : ended || !result ? CLOSED : OPEN);
+        atomic_store(&c->life, queue_given && !result && !closed ? CLOSING_QUEUE
+                               : ended || !result                ? CLOSED
+                                                                 : OPEN);
         c->closed_by_us = c->life != OPEN;
         c->closed_by_queue |= c->closed_by_us && queue_given;
         c->close_failed = queue_given && result;
@@ -971,7 +987,8 @@ bool gate_cancel_poll(struct self *s)
     bool woken = false;
     slow_take(c);
     for (struct visit *o = c->inside; o; o = o->next) {
-        if (o != v || lends(o) || !o->timed || o->state != INSIDE || !c->lib->rd_kafka_queue_yield || c->life == CLOSING)
+        if (o != v || lends(o) || !o->timed || o->state != INSIDE || !c->lib->rd_kafka_queue_yield ||
+            c->life == CLOSING)
             continue;
         v->cancel = true;
         atomic_store(&s->cancel_wanted, true);
@@ -1024,7 +1041,8 @@ void gate_reset(struct consumer *c)
 
 bool gate_is_idle(struct consumer *c)
 {
-    return !c->inside && !c->waiting[0].first && !c->waiting[1].first && !c->waiting[2].first && !c->guards && !c->yielding;
+    return !c->inside && !c->waiting[0].first && !c->waiting[1].first && !c->waiting[2].first && !c->guards &&
+           !c->yielding;
 }
 
 void gate_after_fork(struct consumer *c)

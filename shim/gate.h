@@ -39,8 +39,8 @@ enum callback {
 
 /* What we know of one rd_kafka_t. */
 struct consumer {
-    /* The gate. word: 0 = free, visit|FAST = one visit inside that nobody else cares about, SLOW = the truth is
-     * in the fields below, under mu. */
+    /* The gate. word: 0 = free, visit|FAST = one visit inside that nobody else cares about, SLOW = the truth
+     * is in the fields below, under mu. */
     _Alignas(64) _Atomic uintptr_t word;
     _Atomic int guards;
     _Atomic int life;
@@ -52,15 +52,15 @@ struct consumer {
     uint64_t stale_lane[STALE];   /* lanes (+1) whose yield flag may still be set */
     int stale;
     bool forked;
-    bool main_forwarded; /* the main queue is forwarded to the consumer queue */
+    bool main_forwarded;    /* the main queue is forwarded to the consumer queue */
     _Atomic bool app_yield; /* the application yielded the consumer queue itself */
     _Atomic int unanswered; /* a rebalance (its error code) was delivered and not answered */
     int close_result;
     bool closed_by_us;
     bool closed_by_queue;
-    bool close_failed; /* close_queue said no: closed() must become 1 all the same */
+    bool close_failed;         /* close_queue said no: closed() must become 1 all the same */
     _Atomic uint32_t reported; /* findings that are said once per consumer */
-    struct self *deferred; /* the thread that called destroy inside a callback */
+    struct self *deferred;     /* the thread that called destroy inside a callback */
     int deferred_flags;
     int killer_tid; /* who closed or destroyed it, and when */
     int64_t killed_at;
@@ -70,12 +70,12 @@ struct consumer {
     rd_kafka_t *rk;
     const struct library *lib;
     bool is_consumer;
-    bool plain; /* a consumer, in a mode where a lonely call need not be looked at */
+    bool plain;    /* a consumer, in a mode where a lonely call need not be looked at */
     bool expected; /* rd_kafka_new is running */
     uint32_t generation;
-    const rd_kafka_conf_t *conf;         /* rd_kafka_conf(rk) */
-    rd_kafka_queue_t *consumer_queue;    /* our own reference, safe beyond destroy; NULL without a group */
-    rd_kafka_queue_t *private_queue;     /* for keeping the membership alive while parked */
+    const rd_kafka_conf_t *conf;      /* rd_kafka_conf(rk) */
+    rd_kafka_queue_t *consumer_queue; /* our own reference, safe beyond destroy; NULL without a group */
+    rd_kafka_queue_t *private_queue;  /* for keeping the membership alive while parked */
     int max_poll_ms;
     char name[64], group[64];
     void *callbacks[CB_COUNT];
@@ -89,18 +89,18 @@ enum admission {
     REFUSED_IT,  /* v->code says why */
 };
 
-/* Enters. v is filled in by the caller (wrap.c). On ADMITTED the visit is inside and gate_leave is owed; after
- * anything else it is not. */
+/* Enters. v is filled in by the caller (wrap.c). On ADMITTED the visit is inside and gate_leave is owed;
+ * after anything else it is not. */
 enum admission gate_enter(struct consumer *c, struct visit *v);
-/* A poll came back. true: go on with the real call, *timeout_ms is the rest of the time; false: leave with what
- * there is. After false gate_leave is owed as ever. `empty`: it brought nothing. */
+/* A poll came back. true: go on with the real call, *timeout_ms is the rest of the time; false: leave with
+ * what there is. After false gate_leave is owed as ever. `empty`: it brought nothing. */
 bool gate_again(struct visit *v, bool empty, int *timeout_ms);
 void gate_leave(struct visit *v);
 /* The application's callback begins and ends in this visit. */
 void gate_window_begins(struct visit *v);
 void gate_window_ends(struct visit *v);
-/* The visit's thread re-enters from its own callback: does not wait, but for borrowers in the one case where they
- * would be harmed. */
+/* The visit's thread re-enters from its own callback: does not wait, but for borrowers in the one case where
+ * they would be harmed. */
 enum admission gate_nest(struct consumer *c, struct visit *v);
 
 /* GUARD: counted in and out. false: the handle is being destroyed. */
@@ -120,7 +120,8 @@ void gate_put_off(struct consumer *c, int flags);
 /* Lets min(timeout, 1 s) pass, for polls of handles that can bring nothing any more. */
 void gate_idle_poll(int timeout_ms);
 
-/* pthread_cancel of a thread that polls: wake the poll first. true: it will cancel itself outside librdkafka. */
+/* pthread_cancel of a thread that polls: wake the poll first. true: it will cancel itself outside librdkafka.
+ */
 bool gate_cancel_poll(struct self *s);
 /* Every visit of this thread whose wrapper frame lies below this address has been left without returning. */
 void gate_abandon(struct self *s, uintptr_t frame, int finding);

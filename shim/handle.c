@@ -1,7 +1,7 @@
 /*
- * handle.c: rd_kafka_t*, queue and topic addresses to consumer records. Records and objects are never unmapped,
- * so a reader may follow a pointer that has just been given to somebody else; each bucket has a sequence
- * number, and a reader that saw it change looks again.
+ * handle.c: rd_kafka_t*, queue and topic addresses to consumer records. Records and objects are never
+ * unmapped, so a reader may follow a pointer that has just been given to somebody else; each bucket has a
+ * sequence number, and a reader that saw it change looks again.
  */
 #include "handle.h"
 #include "shim.h"

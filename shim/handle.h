@@ -1,7 +1,7 @@
 /*
- * handle.h: from the addresses that applications pass (rd_kafka_t, queue, topic) to our record of the consumer.
- * Lookups take no lock and never wait. Addresses of the dead stay known (tombstones) until the address is born
- * again or the tombstone is old.
+ * handle.h: from the addresses that applications pass (rd_kafka_t, queue, topic) to our record of the
+ * consumer. Lookups take no lock and never wait. Addresses of the dead stay known (tombstones) until the
+ * address is born again or the tombstone is old.
  */
 #ifndef RDGATE_HANDLE_H
 #define RDGATE_HANDLE_H
@@ -20,7 +20,7 @@ enum role {
 
 /* A handle, queue or topic that the application can name. */
 struct object {
-    _Atomic uintptr_t key;         /* address | kind */
+    _Atomic uintptr_t key; /* address | kind */
     _Atomic(struct consumer *) consumer;
     _Atomic(struct object *) next; /* in its bucket */
     struct object *sibling;        /* of the same consumer */
@@ -28,9 +28,9 @@ struct object {
     uint8_t role;
     _Atomic bool carries; /* polling it is polling the consumer queue */
     _Atomic bool dead;
-    int references;       /* topic: how many topic_new */
-    _Atomic int inside;   /* polls on it that are no business of the gate */
-    uint64_t partition;   /* PARTITION_QUEUE: hash of topic and partition */
+    int references;     /* topic: how many topic_new */
+    _Atomic int inside; /* polls on it that are no business of the gate */
+    uint64_t partition; /* PARTITION_QUEUE: hash of topic and partition */
 };
 
 #define BUCKETS 2048

@@ -26,7 +26,8 @@ void futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t until, int cancel
      * asynchronous only while nothing but the system call can be interrupted. */
     if (cancellable)
         pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-    /* BITSET: an absolute time on the monotonic clock, so that a signal or an early wake does not prolong it. */
+    /* BITSET: an absolute time on the monotonic clock, so that a signal or an early wake does not prolong it.
+     */
     syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, until == FOREVER ? NULL : &t, NULL,
             FUTEX_BITSET_MATCH_ANY);
     if (cancellable)

@@ -13,7 +13,8 @@
 /* CLOCK_MONOTONIC in nanoseconds. */
 int64_t now_ns(void);
 /* Sleeps while *word == seen, until the time `until` (now_ns clock; FOREVER). May return early; the caller
- * looks again. `cancellable`: a pending pthread_cancel ends the thread here, as it would end a blocked poll. */
+ * looks again. `cancellable`: a pending pthread_cancel ends the thread here, as it would end a blocked poll.
+ */
 void futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t until, int cancellable);
 void futex_wake(_Atomic uint32_t *word, int how_many);
 
@@ -28,7 +29,8 @@ void lock_slow(struct lock *l);
 static inline void lock_take(struct lock *l)
 {
     uint32_t free = 0;
-    if (!atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
         lock_slow(l);
 }
 

@@ -15,7 +15,8 @@
 
 extern const void *const rdg_wrappers[CALL_COUNT];
 
-/* Programs ask whether librdkafka is there, and whether it knows a function: our wrapper must not say yes for it. */
+/* Programs ask whether librdkafka is there, and whether it knows a function: our wrapper must not say yes for
+ * it. */
 static void *in_scope(const char *name, int call, const void *caller)
 {
     const struct library *lib = library_for_caller(caller);
@@ -40,7 +41,8 @@ void *rdg_lookup(void *handle, const char *name, const void *caller)
         void *found = rdg_real_dlsym(handle, name);
         const struct library *lib = found ? library_of(found) : NULL;
         if (!lib)
-            return found; /* no librdkafka, or another interposer; NULL asks once more, for the true dlerror() */
+            return found; /* no librdkafka, or another interposer; NULL asks once more, for the true dlerror()
+                           */
         library_by_name(lib);
         if (rdg_calls[i].class == PASS || rdg_calls[i].class == BIRTH) {
             void *own = odd_entry(i, (int)(lib - library_at(0)));
@@ -67,7 +69,8 @@ static int speaks_of_librdkafka(const char *file)
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p != MAP_FAILED) {
-            yes = memmem(p, (size_t)st.st_size, "rdkafka", 7) || memmem(p, (size_t)st.st_size, "rd_kafka_", 9);
+            yes =
+                memmem(p, (size_t)st.st_size, "rdkafka", 7) || memmem(p, (size_t)st.st_size, "rd_kafka_", 9);
             munmap(p, (size_t)st.st_size);
         }
     }

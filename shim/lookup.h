@@ -8,8 +8,8 @@
 extern void *(*rdg_real_dlsym)(void *, const char *);
 extern void *(*rdg_real_dlopen)(const char *, int);
 
-/* The answer to dlsym(handle, name) if it is ours to give. NULL: jump to the real one. NOT_THERE: the answer is
- * NULL, because only our own wrapper bears this name, and dlerror() is set. */
+/* The answer to dlsym(handle, name) if it is ours to give. NULL: jump to the real one. NOT_THERE: the answer
+ * is NULL, because only our own wrapper bears this name, and dlerror() is set. */
 #define NOT_THERE ((void *)1)
 void *rdg_lookup(void *handle, const char *name, const void *caller);
 /* The flags that dlopen(file, flags) shall really use. */

@@ -1,6 +1,7 @@
 /*
- * odd.c: the few calls that a row of calls.def cannot express: birth, death, close, batches, callbacks given with
- * the call, queues, and what must be kept true about last_error and confs. Everything else belongs to a row.
+ * odd.c: the few calls that a row of calls.def cannot express: birth, death, close, batches, callbacks given
+ * with the call, queues, and what must be kept true about last_error and confs. Everything else belongs to a
+ * row.
  */
 #include "callback.h"
 #include "fail.h"
@@ -15,8 +16,13 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define ASK(name, key_kind, key_pointer, timeout, ...)                                                       \
-    struct question q = {.call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER,         \
-                         .frame = FRAME, .timeout_ms = timeout, __VA_ARGS__};                                \
+    struct question q = {.call = CALL_##name,                                                                \
+                         .kind = key_kind,                                                                   \
+                         .key = key_pointer,                                                                 \
+                         .caller = CALLER,                                                                   \
+                         .frame = FRAME,                                                                     \
+                         .timeout_ms = timeout,                                                              \
+                         __VA_ARGS__};                                                                       \
     struct entry e;                                                                                          \
     UNWOUND;                                                                                                 \
     bool in = rdg_in(&e, &q)
@@ -43,8 +49,8 @@ bool odd_result(struct entry *e, int call, void *result)
         lib->h_rd_kafka_event_destroy(event);
         return true;
     }
-    if (c->deferred != e->self || (call != CALL_rd_kafka_consumer_poll && call != CALL_rd_kafka_consume_queue &&
-                                   call != CALL_rd_kafka_consume))
+    if (c->deferred != e->self || (call != CALL_rd_kafka_consumer_poll &&
+                                   call != CALL_rd_kafka_consume_queue && call != CALL_rd_kafka_consume))
         return false;
     lib->h_rd_kafka_message_destroy(result);
     return true;
@@ -84,22 +90,24 @@ PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t parti
     }                                                                                                        \
     return got || r >= 0 ? got : r
 
-PUBLIC ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *rkqu, int timeout_ms, rd_kafka_message_t **rkmessages,
-                                            size_t rkmessages_size)
+PUBLIC ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *rkqu, int timeout_ms,
+                                            rd_kafka_message_t **rkmessages, size_t rkmessages_size)
 {
     ASK(rd_kafka_consume_batch_queue, QUEUE_KIND, rkqu, &timeout_ms);
     if (!in)
         return FAIL_ZERO;
-    BATCH_LOOP(rd_kafka_consume_batch_queue(rkqu, timeout_ms, rkmessages + got, rkmessages_size - (size_t)got));
+    BATCH_LOOP(
+        rd_kafka_consume_batch_queue(rkqu, timeout_ms, rkmessages + got, rkmessages_size - (size_t)got));
 }
 
-PUBLIC ssize_t rd_kafka_consume_batch(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, rd_kafka_message_t **rkmessages,
-                                      size_t rkmessages_size)
+PUBLIC ssize_t rd_kafka_consume_batch(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms,
+                                      rd_kafka_message_t **rkmessages, size_t rkmessages_size)
 {
     ASK(rd_kafka_consume_batch, TOPIC_KIND, rkt, &timeout_ms, .topic = rkt, .partition = partition);
     if (!in)
         return FAIL_MINUS_LE;
-    BATCH_LOOP(rd_kafka_consume_batch(rkt, partition, timeout_ms, rkmessages + got, rkmessages_size - (size_t)got));
+    BATCH_LOOP(
+        rd_kafka_consume_batch(rkt, partition, timeout_ms, rkmessages + got, rkmessages_size - (size_t)got));
 }
 
 /* Returns the number of messages served; like the real one it goes on only while nothing came. */
@@ -116,7 +124,8 @@ PUBLIC ssize_t rd_kafka_consume_batch(rd_kafka_topic_t *rkt, int32_t partition, 
     return r
 
 PUBLIC int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms,
-                                           void (*consume_cb)(rd_kafka_message_t *, void *), void *commit_opaque)
+                                           void (*consume_cb)(rd_kafka_message_t *, void *),
+                                           void *commit_opaque)
 {
     ASK(rd_kafka_consume_callback_queue, QUEUE_KIND, rkqu, &timeout_ms);
     if (!in)
@@ -133,7 +142,8 @@ PUBLIC int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, i
     CALLBACK_LOOP(rd_kafka_consume_callback(rkt, partition, timeout_ms, cb, opaque));
 }
 
-/* The application wakes its own poll, or its callback asks the poll to return: then the early return is meant. */
+/* The application wakes its own poll, or its callback asks the poll to return: then the early return is
+ * meant. */
 PUBLIC void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu)
 {
     ASK(rd_kafka_queue_yield, QUEUE_KIND, rkqu, NULL);
@@ -169,7 +179,8 @@ PUBLIC void rd_kafka_yield(rd_kafka_t *rk)
 
 /* ------------------------------------------------------------------ commits */
 
-PUBLIC rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, int async)
+PUBLIC rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets,
+                                           int async)
 {
     ASK(rd_kafka_commit, HANDLE_KIND, rk, NULL, .traits = async ? LIES : 0);
     if (!in)
@@ -180,7 +191,8 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_
     return r;
 }
 
-PUBLIC rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, int async)
+PUBLIC rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage,
+                                                   int async)
 {
     ASK(rd_kafka_commit_message, HANDLE_KIND, rk, NULL, .traits = async ? LIES : 0);
     if (!in)
@@ -191,14 +203,15 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafk
     return r;
 }
 
-PUBLIC rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets,
+PUBLIC rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk,
+                                                 const rd_kafka_topic_partition_list_t *offsets,
                                                  rd_kafka_queue_t *rkqu, commit_f *cb, void *opaque)
 {
     ASK(rd_kafka_commit_queue, HANDLE_KIND, rk, NULL);
     if (!in)
         return FAIL_CODE;
-    /* On a queue of the application's own no gate is held while the callback runs. Without a callback the opaque
-     * comes back in an event, where it must be the application's. */
+    /* On a queue of the application's own no gate is held while the callback runs. Without a callback the
+     * opaque comes back in an event, where it must be the application's. */
     struct commit_closure *k = NULL;
     if (e.visit && cb) {
         struct object *o = rkqu ? object_find(QUEUE_KIND, rkqu) : NULL;
@@ -210,7 +223,8 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_
         r = e.lib->rd_kafka_commit_queue(rk, offsets, rkqu, callback_commit, k);
     else
         r = e.lib->rd_kafka_commit_queue(rk, offsets, rkqu, cb, opaque);
-    /* An error of the request itself means that nothing was queued; with our own wait the callback has run. */
+    /* An error of the request itself means that nothing was queued; with our own wait the callback has run.
+     */
     if (k && rkqu && r)
         commit_closure_free(k);
     if (e.visit)
@@ -229,7 +243,8 @@ PUBLIC void *rd_kafka_event_opaque(rd_kafka_event_t *rkev)
 /* ------------------------------------------------------------------ answers to a rebalance */
 
 /* While a close runs an assignment can only be given up: librdkafka treats every assign as unassign then
- * (2.15 rdkafka_cgrp.c rd_kafka_cgrp_handle_assign_op), and an assign that reaches it late is never answered. */
+ * (2.15 rdkafka_cgrp.c rd_kafka_cgrp_handle_assign_op), and an assign that reaches it late is never answered.
+ */
 static bool only_unassign(const struct entry *e)
 {
     int life = e->visit ? atomic_load(&e->consumer->life) : OPEN;
@@ -261,7 +276,7 @@ static rd_kafka_error_t *give_up(struct entry *e, rd_kafka_t *rk)
 }
 
 #define INCREMENTAL(name)                                                                                    \
-    PUBLIC rd_kafka_error_t *name(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions)          \
+    PUBLIC rd_kafka_error_t *name(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions)         \
     {                                                                                                        \
         ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
         if (!in)                                                                                             \
@@ -341,7 +356,8 @@ static uint64_t hash_partition(const char *topic, int32_t partition)
     return h | 1;
 }
 
-static rd_kafka_queue_t *queue_is_born(const struct entry *e, rd_kafka_queue_t *rkqu, enum role role, uint64_t partition)
+static rd_kafka_queue_t *queue_is_born(const struct entry *e, rd_kafka_queue_t *rkqu, enum role role,
+                                       uint64_t partition)
 {
     if (rkqu && e->consumer && e->consumer->is_consumer) {
         struct object *o = object_born(e->consumer, QUEUE_KIND, rkqu, role);
@@ -352,7 +368,7 @@ static rd_kafka_queue_t *queue_is_born(const struct entry *e, rd_kafka_queue_t *
 }
 
 #define QUEUE_BIRTH(name, role)                                                                              \
-    PUBLIC rd_kafka_queue_t *name(rd_kafka_t *rk)                                                             \
+    PUBLIC rd_kafka_queue_t *name(rd_kafka_t *rk)                                                            \
     {                                                                                                        \
         ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
         if (!in)                                                                                             \
@@ -393,7 +409,8 @@ static bool polls_it_itself(const struct object *o)
     return false;
 }
 
-/* A queue that the gate does not know: whoever polls it is woken and waited for, as long as any wait may take. */
+/* A queue that the gate does not know: whoever polls it is woken and waited for, as long as any wait may
+ * take. */
 static void drain_queue(struct consumer *c, struct object *o, rd_kafka_queue_t *rkqu)
 {
     int64_t now = now_ns();
@@ -506,8 +523,8 @@ PUBLIC int rd_kafka_consumer_closed(rd_kafka_t *rk)
 
 /* ------------------------------------------------------------------ birth and death of handles */
 
-static rd_kafka_t *give_birth(const struct library *lib, rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr,
-                              size_t errstr_size)
+static rd_kafka_t *give_birth(const struct library *lib, rd_kafka_type_t type, rd_kafka_conf_t *conf,
+                              char *errstr, size_t errstr_size)
 {
     struct consumer *c = rdg_options.mode == OFF ? NULL : handle_expected(lib);
     if (!c)
@@ -547,18 +564,19 @@ PUBLIC rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, cha
     return give_birth(e.lib, type, conf, errstr, errstr_size);
 }
 
-/* Two hangs of librdkafka's destroy that need not be (seen on 2.0.2 and 2.15, tests/destroy.bats and close.bats). */
+/* Two hangs of librdkafka's destroy that need not be (seen on 2.0.2 and 2.15, tests/destroy.bats and
+ * close.bats). */
 static void mend_destroy(struct consumer *c, rd_kafka_t *rk, int *call, int *flags)
 {
     const struct library *lib = c->lib;
-    /* After a fatal error close is refused (rdkafka.c rd_kafka_consumer_close_q), and destroy waits for a group that
-     * nobody has told to end. */
+    /* After a fatal error close is refused (rdkafka.c rd_kafka_consumer_close_q), and destroy waits for a
+     * group that nobody has told to end. */
     if (lib->rd_kafka_destroy_flags && lib->rd_kafka_fatal_error && lib->rd_kafka_fatal_error(rk, NULL, 0)) {
         *flags = (*call == CALL_rd_kafka_destroy_flags ? *flags : 0) | RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE;
         *call = CALL_rd_kafka_destroy_flags;
     }
-    /* closed() may become 1 while the queue still holds what the application need not poll for any more; an op
-     * among it holds a partition, and destroy waits for that. */
+    /* closed() may become 1 while the queue still holds what the application need not poll for any more; an
+     * op among it holds a partition, and destroy waits for that. */
     if (c->closed_by_queue && c->consumer_queue) {
         rd_kafka_event_t *event;
         for (int i = 0; i < 100000 && (event = lib->rd_kafka_queue_poll(c->consumer_queue, 0)); i++)
@@ -641,14 +659,15 @@ static void destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
     handle_gone(c);
 }
 
-/* Called inside a callback of the same handle: the frames that we return to are still inside librdkafka, so the
- * handle dies when the outermost of them has returned (rdg_out). */
+/* Called inside a callback of the same handle: the frames that we return to are still inside librdkafka, so
+ * the handle dies when the outermost of them has returned (rdg_out). */
 static bool put_off(const rd_kafka_t *rk, const void *caller, int flags)
 {
     struct object *o = object_find(HANDLE_KIND, rk);
     struct consumer *c = o ? o->consumer : NULL;
     struct self *s = rdg_self;
-    if (!c || !s || !s->top || !acts() || c->forked || c->life >= DESTROYING || library_inside(caller) == c->lib)
+    if (!c || !s || !s->top || !acts() || c->forked || c->life >= DESTROYING ||
+        library_inside(caller) == c->lib)
         return false;
     for (struct visit *v = s->top; v; v = v->outer) {
         if (v->consumer != c)
@@ -764,7 +783,8 @@ PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup(const rd_kafka_conf_t *conf)
     return cleaned(e.lib, conf, e.lib->rd_kafka_conf_dup(conf));
 }
 
-PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, size_t filter_cnt, const char **filter)
+PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, size_t filter_cnt,
+                                                 const char **filter)
 {
     ASK(rd_kafka_conf_dup_filter, 0, NULL, NULL);
     if (!in)
@@ -772,12 +792,13 @@ PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, si
     return cleaned(e.lib, conf, e.lib->rd_kafka_conf_dup_filter(conf, filter_cnt, filter));
 }
 
-/* ------------------------------------------------------------------ entries for callers who came through dlsym */
+/* ------------------------------------------------------------------ entries for callers who came through
+ * dlsym */
 
 #define FOR_LIBRARIES(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
 #define X(i)                                                                                                 \
-    static rd_kafka_t *new_##i(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t size)        \
+    static rd_kafka_t *new_##i(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t size)       \
     {                                                                                                        \
         if (!rdg_awake)                                                                                      \
             shim_awake();                                                                                    \
@@ -833,8 +854,8 @@ static void try_wake(struct self *s, void *with)
         t->woken = gate_cancel_poll(s);
 }
 
-/* A thread cancelled inside a poll would leave librdkafka's queue locked for good: it is woken first and cancels
- * itself on the way out. */
+/* A thread cancelled inside a poll would leave librdkafka's queue locked for good: it is woken first and
+ * cancels itself on the way out. */
 PUBLIC int pthread_cancel(pthread_t thread)
 {
     struct target t = {thread, false};

@@ -9,10 +9,10 @@
 #include <string.h>
 
 const struct option_info option_infos[] = {
-#define STRING(x)                              #x
-#define CHOICE(NAME, field, fallback, values, help) {#NAME, fallback, values, help},
+#define STRING(x)                                        #x
+#define CHOICE(NAME, field, fallback, values, help)      {#NAME, fallback, values, help},
 #define NUMBER(NAME, field, fallback, least, most, help) {#NAME, STRING(fallback), NULL, help},
-#define TEXT(NAME, field, fallback, help)      {#NAME, fallback, NULL, help},
+#define TEXT(NAME, field, fallback, help)                {#NAME, fallback, NULL, help},
 #include "options.def"
 };
 const int option_count = sizeof(option_infos) / sizeof(*option_infos);
@@ -119,9 +119,9 @@ static void nothing(const char *sentence)
 void options_default(struct options *o)
 {
     memset(o, 0, sizeof(*o));
-#define CHOICE(NAME, field, fallback, values, help) choose(&o->field, #NAME, fallback, values, nothing);
+#define CHOICE(NAME, field, fallback, values, help)      choose(&o->field, #NAME, fallback, values, nothing);
 #define NUMBER(NAME, field, fallback, least, most, help) o->field = fallback;
-#define TEXT(NAME, field, fallback, help)           copy(o->field, sizeof(o->field), #NAME, fallback, nothing);
+#define TEXT(NAME, field, fallback, help)                copy(o->field, sizeof(o->field), #NAME, fallback, nothing);
 #include "options.def"
 }
 

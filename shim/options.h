@@ -28,7 +28,8 @@ typedef void complain_f(const char *sentence);
 
 /* The defaults. */
 void options_default(struct options *o);
-/* Takes every RDGATE_* of environ (NULL-terminated "NAME=value" strings); a bad one is complained of and ignored. */
+/* Takes every RDGATE_* of environ (NULL-terminated "NAME=value" strings); a bad one is complained of and
+ * ignored. */
 void options_parse(struct options *o, char *const *env, complain_f *complain);
 /* Sets one option by its name (MODE). Returns 0, or -1 after a complaint. */
 int options_set(struct options *o, const char *name, const char *value, complain_f *complain);

@@ -1,7 +1,7 @@
 /*
  * real.c: finds the true function of each call, per librdkafka. The only file besides lookup.c that talks to
- * the loader. It must never open a library (only RTLD_NOLOAD), never hold a lock while in the loader, and never
- * be entered from the watchdog.
+ * the loader. It must never open a library (only RTLD_NOLOAD), never hold a lock while in the loader, and
+ * never be entered from the watchdog.
  */
 #include "real.h"
 #include "elf.h"
@@ -16,11 +16,11 @@
 
 /* The oldest version of dlsym that glibc's ABI promise keeps (glibc dlfcn/Versions). */
 #if defined(__x86_64__)
-# define BASE_VERSION "GLIBC_2.2.5"
+#    define BASE_VERSION "GLIBC_2.2.5"
 #elif defined(__aarch64__)
-# define BASE_VERSION "GLIBC_2.17"
+#    define BASE_VERSION "GLIBC_2.17"
 #else
-# error "lookup_<arch>.S and the base version of dlsym are missing for this architecture"
+#    error "lookup_<arch>.S and the base version of dlsym are missing for this architecture"
 #endif
 
 void *(*rdg_real_dlsym)(void *, const char *);
@@ -42,7 +42,8 @@ int real_start(void)
 {
     if (rdg_real_dlsym)
         return 0;
-    void *(*s)(void *, const char *) = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION);
+    void *(*s)(void *, const char *) =
+        (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", BASE_VERSION);
     if (!s)
         return -1;
     rdg_real_dlopen = (void *(*)(const char *, int))s(RTLD_NEXT, "dlopen");
@@ -160,7 +161,8 @@ static const struct library *sight(const struct link_map *map, const void *base)
     /* An addon that has librdkafka inside mixes the binding's code with the library's: there a return address
      * tells nothing, and a call of the library to itself is recognised by depth alone. */
     const char *soname = elf_soname(map);
-    lib.shared = strncmp(last_part(lib.path), "librdkafka", 10) == 0 || (soname && strncmp(soname, "librdkafka", 10) == 0);
+    lib.shared = strncmp(last_part(lib.path), "librdkafka", 10) == 0 ||
+                 (soname && strncmp(soname, "librdkafka", 10) == 0);
 
     lock_take(&sighting);
     seen = known(map);
@@ -202,7 +204,8 @@ static const struct library *resolve(const void *return_address)
         lib = sight(map, info.dli_fbase); /* an addon with its own copy */
         if (lib)
             return lib;
-        void *scope = rdg_real_dlopen(map->l_name && *map->l_name ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
+        void *scope =
+            rdg_real_dlopen(map->l_name && *map->l_name ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
         if (scope) {
             void *found = rdg_real_dlsym(scope, "rd_kafka_new");
             dlclose(scope);
@@ -212,7 +215,8 @@ static const struct library *resolve(const void *return_address)
                 return lib;
         }
     }
-    /* libffi, a JIT, a relative path after chdir: the last library that was asked for by name, or the only one. */
+    /* libffi, a JIT, a relative path after chdir: the last library that was asked for by name, or the only
+     * one. */
     int n = library_count();
     for (int i = n; i-- > 0;)
         if (libraries[i].by_name)

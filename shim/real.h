@@ -1,6 +1,6 @@
 /*
- * real.h: the true functions, per loaded librdkafka. A handle remembers the library that made it; nothing else
- * decides which library a call goes to.
+ * real.h: the true functions, per loaded librdkafka. A handle remembers the library that made it; nothing
+ * else decides which library a call goes to.
  */
 #ifndef RDGATE_REAL_H
 #define RDGATE_REAL_H
@@ -45,20 +45,21 @@ struct library {
 #define X(name) __typeof__(&name) h_##name;
     FOR_HELPERS(X)
 #undef X
-    int version;         /* 0x00MMmmrr of RD_KAFKA_VERSION >> 8 */
-    uintptr_t from, to;  /* the addresses of the object it lives in */
-    const void *map;     /* the loader's struct link_map, as identity only */
-    bool shared;         /* an object that is librdkafka and nothing else: calls out of it are its own */
-    bool by_name;        /* reached through dlsym on a handle */
+    int version;        /* 0x00MMmmrr of RD_KAFKA_VERSION >> 8 */
+    uintptr_t from, to; /* the addresses of the object it lives in */
+    const void *map;    /* the loader's struct link_map, as identity only */
+    bool shared;        /* an object that is librdkafka and nothing else: calls out of it are its own */
+    bool by_name;       /* reached through dlsym on a handle */
     _Atomic uint64_t counted[2]; /* calls gated, calls passed */
-    char text[16];       /* its version in words */
+    char text[16];               /* its version in words */
     char path[256];
 };
 #pragma GCC diagnostic pop
 
 #define LIBRARIES 16
 
-/* Finds the real dlsym and dlopen. Called once before anything else here. Returns 0, or -1 on a libc without them. */
+/* Finds the real dlsym and dlopen. Called once before anything else here. Returns 0, or -1 on a libc without
+ * them. */
 int real_start(void);
 /* The library in whose object this function's address lies, made known on first sight; NULL if that object is
  * no librdkafka. May enter the loader. */

@@ -1,6 +1,6 @@
 /*
- * report.c: findings in words; the only file with report wording. It must not wait: a line that would block (a
- * full pipe) is dropped and counted, and nothing of the process is held or called while it is written.
+ * report.c: findings in words; the only file with report wording. It must not wait: a line that would block
+ * (a full pipe) is dropped and counted, and nothing of the process is held or called while it is written.
  */
 #include "report.h"
 #include "gate.h"
@@ -22,17 +22,20 @@ static const struct {
     [GATE_PASSED] = {"gate-passed", "was let through beside"},
     [COLLISION] = {"collision", "met"},
     [DESTROY_DRAINED] = {"destroy-drained", "came while calls were inside and waited for them"},
-    [HANDLE_LEAKED] = {"handle-leaked",
-                       "could not wait until all calls were out: the handle is left alone, its memory is lost"},
+    [HANDLE_LEAKED] =
+        {"handle-leaked",
+         "could not wait until all calls were out: the handle is left alone, its memory is lost"},
     [USE_AFTER_CLOSE] = {"use-after-close", "came after the consumer was closed and was refused"},
     [USE_AFTER_DESTROY] = {"use-after-destroy", "came after the handle was destroyed and was refused"},
     [DOUBLE_CLOSE] = {"double-close", "came after the consumer was closed"},
     [DOUBLE_DESTROY] = {"double-destroy", "came after the handle was destroyed and was ignored"},
-    [USE_AFTER_FORK] = {"use-after-fork", "on a handle of the parent process, whose threads do not exist here"},
+    [USE_AFTER_FORK] = {"use-after-fork",
+                        "on a handle of the parent process, whose threads do not exist here"},
     [OWNER_GONE] = {"owner-gone", "its thread has ended inside this call; the gate is free again"},
-    [CALLBACK_ESCAPED] = {"callback-escaped",
-                          "was left by an exception or longjmp out of a callback; the gate is free again, librdkafka may "
-                          "not be"},
+    [CALLBACK_ESCAPED] =
+        {"callback-escaped",
+         "was left by an exception or longjmp out of a callback; the gate is free again, librdkafka may "
+         "not be"},
 };
 
 static void line(struct text *t)
@@ -131,7 +134,8 @@ void report(enum finding f, struct consumer *c, int call, const struct visit *ot
         text_add(&t, " after ");
         text_duration(&t, ms);
     }
-    if ((f == USE_AFTER_CLOSE || f == USE_AFTER_DESTROY || f == DOUBLE_CLOSE || f == DOUBLE_DESTROY) && c->killer_call) {
+    if ((f == USE_AFTER_CLOSE || f == USE_AFTER_DESTROY || f == DOUBLE_CLOSE || f == DOUBLE_DESTROY) &&
+        c->killer_call) {
         text_add(&t, "; ");
         text_add(&t, c->killer_call);
         text_add(&t, " was called ");
@@ -213,7 +217,8 @@ void report_start(void)
                 text_add(&path, c);
             }
         }
-        int fd = open(text_end(&path), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+        int fd =
+            open(text_end(&path), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
         if (fd >= 0) {
             log_fd = fd;
         } else {

@@ -14,8 +14,8 @@
 
 __thread struct self *rdg_self;
 
-#define CHUNK     32
-#define CHUNKS    1024
+#define CHUNK  32
+#define CHUNKS 1024
 static struct self *chunks[CHUNKS];
 static _Atomic int chunks_made;
 static struct self *free_list;
@@ -46,7 +46,8 @@ static struct self *take(void)
     if (s) {
         free_list = s->next_free;
     } else if (chunks_made < CHUNKS) {
-        void *p = mmap(NULL, CHUNK * sizeof(struct self), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *p = mmap(NULL, CHUNK * sizeof(struct self), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       -1, 0);
         if (p != MAP_FAILED) {
             s = p;
             for (int i = 1; i < CHUNK; i++) {

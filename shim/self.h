@@ -1,6 +1,6 @@
 /*
- * self.h: this thread's record: who it is and which calls it is in. Records live in memory that is never given
- * back, so that another thread may look at one whose owner is gone.
+ * self.h: this thread's record: who it is and which calls it is in. Records live in memory that is never
+ * given back, so that another thread may look at one whose owner is gone.
  */
 #ifndef RDGATE_SELF_H
 #define RDGATE_SELF_H
@@ -31,7 +31,7 @@ struct visit {
     uint8_t traits;
     struct consumer *consumer;
     struct self *self;
-    struct visit *outer;       /* the call that this thread was in when it began this one */
+    struct visit *outer; /* the call that this thread was in when it began this one */
     const struct library *lib;
     uintptr_t frame;           /* address of the wrapper's frame */
     int64_t deadline;          /* own timeout, FOREVER if none */
@@ -40,20 +40,20 @@ struct visit {
     int code;                  /* REFUSED: the error to give */
     int32_t partition;
     /* From here on zero at the start of each visit. */
-    uint64_t lane;        /* POLL: which queue */
-    int64_t since;        /* when it began to wait */
-    void *topic;          /* PARTITION: what to yield */
+    uint64_t lane;         /* POLL: which queue */
+    int64_t since;         /* when it began to wait */
+    void *topic;           /* PARTITION: what to yield */
     struct object *object; /* the queue polled or destroyed, if that is how the consumer was named */
-    int overtaken;        /* waiting POLL: how many calls went before it */
-    _Atomic int window;   /* depth of application callbacks running in it */
-    bool alien;           /* polls a queue that carries no consumer queue: a GUARD that can be woken */
-    bool guard;           /* counted among the guards */
-    bool yielded;         /* a yield was sent to it since it entered the library */
-    bool free_return;     /* the application asked for the early return: do not go on */
-    bool passed;          /* was let through at the wait limit */
-    bool cut;             /* the timeout passed on is shorter than what was asked for */
-    bool suspect;         /* its thread was seen asleep above its frame */
-    bool cancel;          /* woken because its thread is being cancelled */
+    int overtaken;         /* waiting POLL: how many calls went before it */
+    _Atomic int window;    /* depth of application callbacks running in it */
+    bool alien;            /* polls a queue that carries no consumer queue: a GUARD that can be woken */
+    bool guard;            /* counted among the guards */
+    bool yielded;          /* a yield was sent to it since it entered the library */
+    bool free_return;      /* the application asked for the early return: do not go on */
+    bool passed;           /* was let through at the wait limit */
+    bool cut;              /* the timeout passed on is shorter than what was asked for */
+    bool suspect;          /* its thread was seen asleep above its frame */
+    bool cancel;           /* woken because its thread is being cancelled */
     char end[];
 };
 
@@ -64,8 +64,8 @@ struct self {
     struct visit *top;
     int used;
     int tid;
-    bool librdkafka;  /* a thread of the library itself */
-    bool unusual;     /* librdkafka or last_set: no call of this thread is lonely */
+    bool librdkafka; /* a thread of the library itself */
+    bool unusual;    /* librdkafka or last_set: no call of this thread is lonely */
     bool live;
     pthread_t thread;
     uintptr_t stack_from, stack_to; /* the stack asked about last */
@@ -108,8 +108,9 @@ static inline void self_forget_error(struct self *s)
     s->unusual = s->librdkafka;
 }
 
-/* The mapping that this address lies in, as /proc/self/maps has it. A thread, a fiber and a coroutine each have a
- * stack of their own, and a guard page keeps their mappings apart. false: none, or it cannot be seen. */
+/* The mapping that this address lies in, as /proc/self/maps has it. A thread, a fiber and a coroutine each
+ * have a stack of their own, and a guard page keeps their mappings apart. false: none, or it cannot be seen.
+ */
 bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to);
 /* Do both addresses lie in one stack? The last answer is kept. For the thread itself only. */
 bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b);

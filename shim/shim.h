@@ -24,38 +24,40 @@ struct entry {
     struct visit *visit;       /* NULL: straight on, nothing to leave */
     struct consumer *consumer;
     struct self *self;
-    int code;                  /* the error to give, if we say no */
-    int error;                 /* errno when the call came: an interrupted poll leaves no trace in it */
-    int idle;                  /* a poll of a closed handle: what its timeout was */
-    bool empty;                /* the poll brought nothing */
-    bool refused;              /* false: the function does not exist in this library */
+    int code;     /* the error to give, if we say no */
+    int error;    /* errno when the call came: an interrupted poll leaves no trace in it */
+    int idle;     /* a poll of a closed handle: what its timeout was */
+    bool empty;   /* the poll brought nothing */
+    bool refused; /* false: the function does not exist in this library */
 };
 
 struct question {
     uint16_t call;
-    uint8_t kind;        /* enum kind, 0: no handle */
-    uint8_t traits;      /* besides the row's */
+    uint8_t kind;   /* enum kind, 0: no handle */
+    uint8_t traits; /* besides the row's */
     const void *key;
-    const void *caller;  /* return address */
+    const void *caller; /* return address */
     uintptr_t frame;
-    int *timeout_ms;     /* NULL: none. Changed to what the real call shall get */
+    int *timeout_ms; /* NULL: none. Changed to what the real call shall get */
     rd_kafka_topic_t *topic;
     int32_t partition;
 };
 
-/* true: call entry->lib, then rdg_again (polls) and rdg_out if there is a visit. false: say no with ->code. */
+/* true: call entry->lib, then rdg_again (polls) and rdg_out if there is a visit. false: say no with ->code.
+ */
 bool rdg_in(struct entry *e, const struct question *q);
 bool rdg_again(struct entry *e, bool empty, int *timeout_ms);
 void rdg_out(struct entry *e);
 
 /* ------------------------------------------------------------------ the lonely call
- * The way in and out for a thread that is in no other call and meets nobody: the same as rdg_in and rdg_out, for
- * rows keyed by HANDLE, in as few instructions as can be. Anything unusual returns false and changes nothing. */
+ * The way in and out for a thread that is in no other call and meets nobody: the same as rdg_in and rdg_out,
+ * for rows keyed by HANDLE, in as few instructions as can be. Anything unusual returns false and changes
+ * nothing. */
 
 #define FAST ((uintptr_t)1) /* gate.c, THE WORD */
 
-static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint8_t traits, const void *handle,
-                             const void *caller, uintptr_t frame, const int *timeout_ms)
+static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint8_t traits,
+                             const void *handle, const void *caller, uintptr_t frame, const int *timeout_ms)
 {
     struct self *s = rdg_self;
     uintptr_t key = (uintptr_t)handle | HANDLE_KIND;
@@ -65,9 +67,9 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
     struct consumer *c = atomic_load_explicit(&o->consumer, memory_order_relaxed);
     const struct library *lib = c->lib;
     int timeout = timeout_ms ? *timeout_ms : -1;
-    if (!c->plain || (lib->shared && (uintptr_t)caller - lib->from < lib->to - lib->from) || !lib->calls[call] ||
-        (timeout > 0 && timeout % 32 == 0) || (class == POLL && !lib->rd_kafka_queue_yield) ||
-        (traits & MAIN_QUEUE && !c->main_forwarded))
+    if (!c->plain || (lib->shared && (uintptr_t)caller - lib->from < lib->to - lib->from) ||
+        !lib->calls[call] || (timeout > 0 && timeout % 32 == 0) ||
+        (class == POLL && !lib->rd_kafka_queue_yield) || (traits & MAIN_QUEUE && !c->main_forwarded))
         return false;
     struct visit *v = &s->visits[0];
     memset(&v->lane, 0, offsetof(struct visit, end) - offsetof(struct visit, lane));
@@ -109,7 +111,8 @@ static inline bool lonely_out(struct entry *e)
 {
     struct visit *v = e->visit;
     uintptr_t mine = (uintptr_t)v | FAST;
-    if (v->guard || v->cut || e->idle || atomic_load_explicit(&e->consumer->app_yield, memory_order_relaxed) ||
+    if (v->guard || v->cut || e->idle ||
+        atomic_load_explicit(&e->consumer->app_yield, memory_order_relaxed) ||
         !atomic_compare_exchange_strong(&e->consumer->word, &mine, 0))
         return false;
     self_pop(e->self, v);

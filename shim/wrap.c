@@ -1,6 +1,6 @@
 /*
- * wrap.c: calls.def expanded into the exported wrappers, and the one way in and out that all of them share. It
- * finds whose call it is and what kind; it must not decide who waits (gate.c).
+ * wrap.c: calls.def expanded into the exported wrappers, and the one way in and out that all of them share.
+ * It finds whose call it is and what kind; it must not decide who waits (gate.c).
  */
 #include "shim.h"
 #include "elf.h"
@@ -12,7 +12,8 @@
 #include <string.h>
 
 const struct call_info rdg_calls[CALL_COUNT] = {
-#define CALL(kind, result, name, parameters, arguments, key, class, fail, timeout, traits) {#name, class, traits},
+#define CALL(kind, result, name, parameters, arguments, key, class, fail, timeout, traits)                   \
+    {#name, class, traits},
 #include "calls.def"
 };
 
@@ -110,7 +111,8 @@ static void cut_timeout(struct visit *v, int *timeout_ms)
     }
 }
 
-/* Which queue a poll is on: the consumer queue, a partition of its own, or one that is no business of the gate. */
+/* Which queue a poll is on: the consumer queue, a partition of its own, or one that is no business of the
+ * gate. */
 static void find_lane(struct visit *v, struct consumer *c, struct object *o, const struct question *q)
 {
     if (q->topic) {
@@ -157,9 +159,7 @@ static bool enter_gate(struct entry *e, struct visit *v, const struct question *
     int timeout = q->timeout_ms ? *q->timeout_ms : 0;
     switch (nested ? gate_nest(c, v) : gate_enter(c, v)) {
     case ADMITTED: break;
-    case OUT_OF_TIME:
-        self_pop(e->self, v);
-        return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
+    case OUT_OF_TIME: self_pop(e->self, v); return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
     default:
         self_pop(e->self, v);
         e->code = v->code;
@@ -169,7 +169,8 @@ static bool enter_gate(struct entry *e, struct visit *v, const struct question *
          * that a loop neither hangs nor spins. */
         return no(e, v->code, q, v->since == 0 && !nested && v->code != RD_KAFKA_RESP_ERR__CONFLICT);
     }
-    if (((q->kind == HANDLE_KIND && c->rk != q->key) || (v->class == POLL && v->object && object_dead(v->object))) &&
+    if (((q->kind == HANDLE_KIND && c->rk != q->key) ||
+         (v->class == POLL && v->object && object_dead(v->object))) &&
         rdg_options.mode != OBSERVE) {
         gate_leave(v); /* the record has got a new handle meanwhile, or the queue is gone */
         self_pop(e->self, v);
@@ -318,7 +319,9 @@ rd_kafka_error_t *rdg_error(const struct entry *e)
 void rdg_last_error(const struct entry *e)
 {
     /* The mapping of librdkafka 2.0.2 rdkafka.c rd_kafka_errno2err, the other way round. */
-    errno = e->code == RD_KAFKA_RESP_ERR__TIMED_OUT ? ETIMEDOUT : e->code == RD_KAFKA_RESP_ERR__CONFLICT ? EBUSY : EINVAL;
+    errno = e->code == RD_KAFKA_RESP_ERR__TIMED_OUT  ? ETIMEDOUT
+            : e->code == RD_KAFKA_RESP_ERR__CONFLICT ? EBUSY
+                                                     : EINVAL;
     struct self *s = e->self;
     if (!s || !e->lib)
         return;
@@ -329,26 +332,29 @@ void rdg_last_error(const struct entry *e)
 
 /* ------------------------------------------------------------------ unwinding */
 
-#define CLEANUP_PHASE   2 /* _UA_CLEANUP_PHASE, _UA_FORCE_UNWIND, _URC_CONTINUE_UNWIND of the Itanium C++ ABI */
+/* _UA_CLEANUP_PHASE, _UA_FORCE_UNWIND and _URC_CONTINUE_UNWIND of the Itanium C++ ABI. */
+#define CLEANUP_PHASE   2
 #define FORCED          8
 #define CONTINUE_UNWIND 8
 #if defined(__x86_64__)
-# define FRAME_REGISTER 6 /* rbp */
+#    define FRAME_REGISTER 6 /* rbp */
 #else
-# define FRAME_REGISTER 29
+#    define FRAME_REGISTER 29
 #endif
 
-__attribute__((used, visibility("hidden"))) int rdg_personality(int version, int actions, uint64_t class, void *exception,
-                                                                void *context)
+__attribute__((used, visibility("hidden"))) int rdg_personality(int version, int actions, uint64_t class,
+                                                                void *exception, void *context)
 {
     (void)version, (void)class, (void)exception;
     struct self *s = rdg_self;
     if (!(actions & CLEANUP_PHASE) || !s || !s->top)
         return CONTINUE_UNWIND;
     /* The unwinder is whoever called us; ask the same copy of it. */
-    uintptr_t (*get_register)(void *, int) = (uintptr_t(*)(void *, int))real_unwinder(CALLER, "_Unwind_GetGR");
+    uintptr_t (*get_register)(void *, int) =
+        (uintptr_t(*)(void *, int))real_unwinder(CALLER, "_Unwind_GetGR");
     if (get_register)
-        gate_abandon(s, get_register(context, FRAME_REGISTER) + 1, actions & FORCED ? OWNER_GONE : CALLBACK_ESCAPED);
+        gate_abandon(s, get_register(context, FRAME_REGISTER) + 1,
+                     actions & FORCED ? OWNER_GONE : CALLBACK_ESCAPED);
     return CONTINUE_UNWIND;
 }
 
@@ -368,7 +374,10 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
 #define TIMEOUT_timeout_ms &timeout_ms
 
 #define QUESTION(name, key_kind, key_pointer, timeout)                                                       \
-    {.call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER, .frame = FRAME, .timeout_ms = timeout}
+    {                                                                                                        \
+        .call = CALL_##name, .kind = key_kind, .key = key_pointer, .caller = CALLER, .frame = FRAME,         \
+        .timeout_ms = timeout                                                                                \
+    }
 
 /* The row's columns are constants here, so of each body only what the class needs is left. */
 #define BODY_value(result, name, parameters, arguments, key, class_, fail, timeout, traits_)                 \
@@ -383,7 +392,7 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
                 return FAIL_##fail;                                                                          \
         }                                                                                                    \
         result r = e.lib->name arguments;                                                                    \
-        if (!e.visit || (!((traits_) & EVENT) && lonely_out(&e)))                                            \
+        if (!e.visit || (!((traits_)&EVENT) && lonely_out(&e)))                                              \
             return r;                                                                                        \
         while (class_ == POLL && rdg_again(&e, !r, TIMEOUT_##timeout))                                       \
             r = e.lib->name arguments;                                                                       \

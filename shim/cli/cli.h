@@ -6,9 +6,9 @@
 
 /* Exit codes of rdgate itself; otherwise it exits as the program does. */
 enum {
-    EXIT_USAGE = 2,      /* the command line is wrong */
-    EXIT_NO_SHIM = 125,  /* librdgate.so is not to be found */
-    EXIT_NOT_RUN = 126,  /* the program cannot be executed */
+    EXIT_USAGE = 2,     /* the command line is wrong */
+    EXIT_NO_SHIM = 125, /* librdgate.so is not to be found */
+    EXIT_NOT_RUN = 126, /* the program cannot be executed */
     EXIT_NO_PROGRAM = 127,
 };
 

@@ -1,6 +1,6 @@
 /*
- * cancel_waiter: a thread that waits for its turn is cancelled. It must end at once, and whoever stands behind it
- * must get his turn. Only with the shim does anybody wait for a turn; without it this passes, too.
+ * cancel_waiter: a thread that waits for its turn is cancelled. It must end at once, and whoever stands
+ * behind it must get his turn. Only with the shim does anybody wait for a turn; without it this passes, too.
  */
 #include "probe.h"
 

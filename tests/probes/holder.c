@@ -1,7 +1,8 @@
 /*
- * holder: a worker holds a message and goes on calling until it is told that the consumer is gone; another thread
- * destroys the consumer. The destroy waits for the message, so the worker must not be made to wait for the destroy.
- * (On plain librdkafka the worker calls into a handle that is being torn down: it hangs or crashes.)
+ * holder: a worker holds a message and goes on calling until it is told that the consumer is gone; another
+ * thread destroys the consumer. The destroy waits for the message, so the worker must not be made to wait for
+ * the destroy. (On plain librdkafka the worker calls into a handle that is being torn down: it hangs or
+ * crashes.)
  */
 #include "probe.h"
 

@@ -1,7 +1,8 @@
 /*
  * main_queue_callback: the main queue is polled by a thread of its own, and its statistics callback calls the
- * consumer while another thread sits in consumer_poll(-1); then the consumer is destroyed while such a callback
- * runs. Nothing of it is forbidden but the last, which the callback must survive: with the shim the destroy waits.
+ * consumer while another thread sits in consumer_poll(-1); then the consumer is destroyed while such a
+ * callback runs. Nothing of it is forbidden but the last, which the callback must survive: with the shim the
+ * destroy waits.
  */
 #include "probe.h"
 
