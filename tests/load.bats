@@ -97,3 +97,9 @@ library() {
     done
     (( ${COUNT:-0} > 0 )) || skip "two versions are needed, see GATE_TEST_LIBS"
 }
+
+@test "functions newer than the build's header work where the library has them, and are missing where it has not" {
+    for run in "${RUNS[@]}"; do
+        calm "$run" newer; is rd_kafka_consumer_poll there; is rd_kafka_nonsense missing; same; quiet
+    done
+}
