@@ -58,12 +58,11 @@
 #include "gate.h"
 #include "handle.h"
 #include "options.h"
+#include "peek.h"
 #include "report.h"
 #include "shim.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -345,7 +344,8 @@ static void grant(struct consumer *c)
     }
     for (int i = 0; i < 3; i++) {
         struct visit *starved = c->waiting[2].first;
-        if (i == 1 && !lending && starved && starved->overtaken >= ENOUGH) {
+        if (i == 1 && !lending && starved && starved->overtaken >= ENOUGH &&
+            standing(c, starved, true) == FINE) {
             if (blocker(c, starved))
                 return;
             step_out(c, starved);
@@ -399,12 +399,13 @@ static struct visit *poll_in_the_way(const struct consumer *c)
     return NULL;
 }
 
-/* With mu held; drops it for the call and takes it again. Nobody is admitted meanwhile. */
-static void send_yield(struct consumer *c, struct visit *o)
+/* With mu held; drops it for the call and takes it again. Nobody is admitted meanwhile, so whoever gets true
+ * owes a grant(). What o points to may be another visit afterwards. false: nothing was sent. */
+static bool send_yield(struct consumer *c, struct visit *o)
 {
     const struct library *lib = c->lib;
     if (!lib->rd_kafka_queue_yield || c->life == CLOSING || c->life >= DESTROYING || !mark_stale(c, o->lane))
-        return;
+        return false;
     rd_kafka_queue_t *q = o->object ? (void *)(o->object->key & ~(uintptr_t)3) : c->consumer_queue;
     rd_kafka_topic_t *topic = o->topic;
     int32_t partition = o->partition;
@@ -424,6 +425,7 @@ static void send_yield(struct consumer *c, struct visit *o)
     errno = saved;
     lock_take(&c->mu);
     c->yielding--;
+    return true;
 }
 
 static void settle(struct consumer *c)
@@ -433,11 +435,8 @@ static void settle(struct consumer *c)
         if (c->yielding)
             return;
         struct visit *o = poll_in_the_way(c);
-        if (!o)
-            return;
-        send_yield(c, o);
-        if (!o->yielded)
-            return; /* this library cannot yield: the poll runs in slices */
+        if (!o || !send_yield(c, o))
+            return; /* a library that cannot yield: the poll runs in slices */
     }
 }
 
@@ -452,33 +451,6 @@ static void unreachable(struct consumer *c, struct visit *o, enum finding f)
     if (o->class == DEATH && !o->object)
         atomic_store(&c->life, GONE);
     report(f, c, o->call, o, -1);
-}
-
-/* The stack pointer of a thread that sleeps in the kernel; 0 if it runs or cannot be seen
- * (proc(5), /proc/pid/task/tid/syscall: "nr args… sp pc" or "-1 sp pc"). */
-static uintptr_t stack_pointer(int tid)
-{
-    struct text path = {0};
-    text_add(&path, "/proc/self/task/");
-    text_number(&path, tid);
-    text_add(&path, "/syscall");
-    int fd = open(text_end(&path), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    char line[256];
-    ssize_t n = read(fd, line, sizeof(line) - 1);
-    close(fd);
-    if (n <= 0)
-        return 0;
-    line[n] = 0;
-    char *sp = NULL, *pc = NULL;
-    for (char *p = line; *p; p++) {
-        if (*p == ' ') {
-            sp = pc;
-            pc = p + 1;
-        }
-    }
-    return sp ? strtoull(sp, NULL, 16) : 0;
 }
 
 static void look_for_owners(struct consumer *c)
@@ -568,6 +540,7 @@ static enum admission await(struct consumer *c, struct visit *v)
                 return OUT_OF_TIME;
             if (v->class == CLOSE && c->life != OPEN && c->life != CLOSED) {
                 v->code = RD_KAFKA_RESP_ERR__IN_PROGRESS;
+                settle(c);
                 return REFUSED_IT;
             }
             report(GATE_PASSED, c, v->call, o, (now - v->since) / MS);
@@ -604,10 +577,12 @@ static enum admission await(struct consumer *c, struct visit *v)
         if ((o && o->yielded) || c->life == CLOSING_QUEUE)
             until = sooner(until, next_look);
         slow_drop(c);
-        if (beats)
+        if (beats && guard_enter(c)) { /* a destroy does not wait for those who wait */
             keep_membership(c, v);
-        else
+            guard_leave(c);
+        } else {
             futex_wait(&v->state, WAITING, until, 1);
+        }
         slow_take(c);
     }
 }
@@ -874,8 +849,8 @@ void gate_window_ends(struct visit *v)
     settle(c);
     /* The handle was closed while the callback ran, or destroyed by it: this poll has nothing to wait for. */
     if (v->class == POLL && v->state == INSIDE && !v->yielded && v->timed &&
-        (c->life == CLOSED || c->deferred))
-        send_yield(c, v);
+        (c->life == CLOSED || c->deferred) && send_yield(c, v))
+        settle(c);
     slow_drop(c);
 }
 
@@ -937,7 +912,11 @@ bool gate_is_closed(struct consumer *c)
 {
     if (c->life != CLOSING_QUEUE)
         return c->life == CLOSED || c->life == GONE;
-    if (!c->lib->rd_kafka_consumer_closed || !c->lib->rd_kafka_consumer_closed(c->rk))
+    if (!c->lib->rd_kafka_consumer_closed || !guard_enter(c))
+        return false;
+    int closed = c->lib->rd_kafka_consumer_closed(c->rk);
+    guard_leave(c);
+    if (!closed)
         return false;
     slow_take(c);
     if (c->life == CLOSING_QUEUE)

@@ -3,9 +3,8 @@
  */
 #include "self.h"
 #include "gate.h"
+#include "peek.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -79,56 +78,6 @@ struct self *self_make(void)
     if (key_made == 1)
         pthread_setspecific(at_exit, s);
     return s;
-}
-
-static uintptr_t hex(const char **p)
-{
-    uintptr_t n = 0;
-    for (;; (*p)++) {
-        char d = **p;
-        if (d >= '0' && d <= '9')
-            n = n * 16 + (uintptr_t)(d - '0');
-        else if (d >= 'a' && d <= 'f')
-            n = n * 16 + (uintptr_t)(d - 'a' + 10);
-        else
-            return n;
-    }
-}
-
-bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to)
-{
-    int saved = errno;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    bool found = false, skip = false;
-    char text[1024];
-    size_t have = 0;
-    ssize_t n;
-    while (fd >= 0 && !found && (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
-        have += (size_t)n;
-        text[have] = 0;
-        const char *line = text, *end;
-        /* Only the two addresses at the start of a line count; a long path is skipped over. */
-        while (!found && (end = memchr(line, '\n', (size_t)(text + have - line)))) {
-            const char *p = line;
-            *from = hex(&p);
-            if (!skip && *p++ == '-') {
-                *to = hex(&p);
-                found = address >= *from && address < *to;
-            }
-            skip = false;
-            line = end + 1;
-        }
-        have = (size_t)(text + have - line);
-        if (have == sizeof(text) - 1) {
-            have = 0;
-            skip = true;
-        }
-        memmove(text, line, have);
-    }
-    if (fd >= 0)
-        close(fd);
-    errno = saved;
-    return found;
 }
 
 bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b)

@@ -108,10 +108,6 @@ static inline void self_forget_error(struct self *s)
     s->unusual = s->librdkafka;
 }
 
-/* The mapping that this address lies in, as /proc/self/maps has it. A thread, a fiber and a coroutine each
- * have a stack of their own, and a guard page keeps their mappings apart. false: none, or it cannot be seen.
- */
-bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to);
 /* Do both addresses lie in one stack? The last answer is kept. For the thread itself only. */
 bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b);
 /* Calls f for every live thread record, this thread's included; no lock is held. */
