@@ -53,7 +53,7 @@
  *
  * TIME. No wait outlasts the call's own timeout; a poll of 0 does not wait at all. No wait outlasts
  * RDGATE_MAX_WAIT_MS: then the visit is let in beside the others (passed), except a DEATH, which leaks the
- * handle, and a second close, which gets an error.
+ * handle, and whoever waits for a close to end, who gets an error.
  */
 #include "gate.h"
 #include "handle.h"
@@ -538,7 +538,14 @@ static enum admission await(struct consumer *c, struct visit *v)
             atomic_store(&v->state, OUTSIDE);
             if (v->class == DEATH)
                 return OUT_OF_TIME;
-            if (v->class == CLOSE && c->life != OPEN && c->life != CLOSED) {
+            /* Beside a close there is nothing to be let through to: a second close would never be answered,
+             * and a call would lose its reply, and with it the close. */
+            if (o && o->class == CLOSE && !lends(o)) {
+                v->code = v->class == CLOSE ? RD_KAFKA_RESP_ERR__IN_PROGRESS : RD_KAFKA_RESP_ERR__DESTROY;
+                settle(c);
+                return REFUSED_IT;
+            }
+            if (waits_for_closed(c, v)) {
                 v->code = RD_KAFKA_RESP_ERR__IN_PROGRESS;
                 settle(c);
                 return REFUSED_IT;
