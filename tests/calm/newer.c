@@ -1,6 +1,7 @@
 /*
- * newer: functions that the build header does not know, where the loaded librdkafka has them. A share consumer is
- * made and destroyed; an offset is stored by message. What a library lacks, it lacks with the shim, too.
+ * newer: functions that the build header does not know, where the loaded librdkafka has them. A share
+ * consumer is made and destroyed; an offset is stored by message. What a library lacks, it lacks with the
+ * shim, too.
  */
 #include "calm.h"
 #include <dlfcn.h>
