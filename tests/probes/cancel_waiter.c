@@ -33,10 +33,9 @@ int main(void)
     start(&next, one_pause, NULL);
     step("cancel");
     pthread_cancel(victim.thread);
-    int64_t began = now_ms();
     void *result;
     pthread_join(victim.thread, &result);
-    expect(now_ms() - began < 700, "the cancelled thread waited for its turn");
+    expect(!owner.done, "the cancelled thread waited for its turn");
     step("the next one");
     join(&owner, "the long call");
     join(&next, "the pause behind it");
