@@ -103,3 +103,14 @@ main_queue_callback() {
 @test "a callback of the main queue calls beside a poll, and the destroy waits for it" {
     for_each_lib main_queue_callback
 }
+
+exit_destroy() {
+    plain 4 exit_destroy
+    expect_hang destroy
+    with_shim 20 exit_destroy
+    expect_ok
+}
+
+@test "a destroy at exit wakes the poll of a thread that is still there" {
+    for_each_lib exit_destroy
+}
