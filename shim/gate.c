@@ -27,9 +27,10 @@
  * answer it, and until then the group cannot terminate. Any other call beside it could lose its reply; it
  * waits, and is refused as soon as the close runs a callback, which might be waiting for its thread. Beside a
  * destroy it is refused at once, since the destroy waits for the messages that its thread may hold. An owner
- * whose window ends waits for the occupants that came after it, then goes on. Thus every edge leads from a
- * waiting thread to one that is inside librdkafka or the application, never to another that waits at this
- * gate; what loops remain are made by the application and are bounded by RDGATE_MAX_WAIT_MS.
+ * whose window ends waits for the occupants that came after it, then goes on; a poll that finds a close there
+ * leaves instead (send_home). Thus every edge leads from a waiting thread to one that is inside librdkafka or
+ * the application, never to another that waits at this gate; what loops remain are made by the application
+ * and are bounded by RDGATE_MAX_WAIT_MS.
  *
  * NO WAKE-UP IS LOST. A waiter sleeps on its own state word, which is WAITING only while it stands in a line.
  * Everything that may let somebody in (a leave, a window that opens or shuts, a yield that has been sent, a
