@@ -27,9 +27,10 @@
  * answer it, and until then the group cannot terminate. Any other call beside it could lose its reply; it
  * waits, and is refused as soon as the close runs a callback, which might be waiting for its thread. Beside a
  * destroy it is refused at once, since the destroy waits for the messages that its thread may hold. An owner
- * whose window ends waits for the occupants that came after it, then goes on. Thus every edge leads from a
- * waiting thread to one that is inside librdkafka or the application, never to another that waits at this
- * gate; what loops remain are made by the application and are bounded by RDGATE_MAX_WAIT_MS.
+ * whose window ends waits for the occupants that came after it, then goes on; a poll that finds a close there
+ * leaves instead (send_home). Thus every edge leads from a waiting thread to one that is inside librdkafka or
+ * the application, never to another that waits at this gate; what loops remain are made by the application
+ * and are bounded by RDGATE_MAX_WAIT_MS.
  *
  * NO WAKE-UP IS LOST. A waiter sleeps on its own state word, which is WAITING only while it stands in a line.
  * Everything that may let somebody in (a leave, a window that opens or shuts, a yield that has been sent, a
@@ -821,6 +822,20 @@ static bool close_in(const struct consumer *c, const struct visit *v)
     return false;
 }
 
+/* A poll whose callback ends beside a close must not go on popping: the queue now leads to the queue of the
+ * close, and the terminate that it waits for. Nor should it wait for the close, which may be waiting for it.
+ * rd_kafka_yield makes this thread's dispatcher return before it looks again (librdkafka 2.0.2 rdkafka.c
+ * rd_kafka_consume0, rdkafka_queue.c rd_kafka_q_serve). A batch would lose a message that way, and queue_poll
+ * does not look at it: these two wait. */
+static bool send_home(struct consumer *c, struct visit *v)
+{
+    if (v->class != POLL || v->traits & BATCH || v->call == CALL_rd_kafka_queue_poll || v->state != INSIDE ||
+        !c->lib->rd_kafka_yield || !close_in(c, v))
+        return false;
+    v->sent_home = v->free_return = v->passed = true;
+    return true;
+}
+
 void gate_window_ends(struct visit *v)
 {
     struct consumer *c = v->consumer;
@@ -828,6 +843,12 @@ void gate_window_ends(struct visit *v)
     if (v->guard || rdg_options.mode == OBSERVE || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;
     slow_take(c);
+    if (send_home(c, v)) {
+        settle(c);
+        slow_drop(c);
+        c->lib->rd_kafka_yield(c->rk); /* only a flag of this thread */
+        return;
+    }
     int64_t now = now_ns();
     int64_t limit = wait_limit(now), since = now;
     while (v->state == INSIDE && borrower_in(c, v)) {

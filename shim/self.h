@@ -52,8 +52,9 @@ struct visit {
     bool free_return;      /* the application asked for the early return: do not go on */
     bool passed;           /* was let through at the wait limit */
     bool cut;              /* the timeout passed on is shorter than what was asked for */
-    bool suspect;          /* its thread was seen asleep above its frame */
-    bool cancel;           /* woken because its thread is being cancelled */
+    bool sent_home; /* its callback ended beside a close: it returns without looking at the queue again */
+    bool suspect;   /* its thread was seen asleep above its frame */
+    bool cancel;    /* woken because its thread is being cancelled */
     char end[];
 };
 

@@ -261,8 +261,14 @@ bool rdg_again(struct entry *e, bool empty, int *timeout_ms)
 {
     struct visit *v = e->visit;
     e->empty = empty;
-    if (!gate_again(v, empty, timeout_ms))
+    if (!gate_again(v, empty, timeout_ms)) {
+        if (v->sent_home && empty && v->call != CALL_rd_kafka_poll &&
+            v->call != CALL_rd_kafka_queue_poll_callback) {
+            e->code = RD_KAFKA_RESP_ERR__TIMED_OUT; /* not __INTR, which the application did not ask for */
+            rdg_last_error(e);
+        }
         return false;
+    }
     cut_timeout(v, timeout_ms);
     if (v->timed)
         errno = e->error;

@@ -98,3 +98,7 @@ late_assign() {
 @test "an assign event that comes late, during close_queue, can be answered" {
     for_each_lib late_assign
 }
+
+@test "a poll whose callback ends beside a close returns, and does not wait for the close" {
+    for_each_lib right_both_ways close_beside_callback
+}

@@ -1,6 +1,6 @@
 /*
- * exit_destroy: the process exits while a thread sits in poll(-1), and an exit handler destroys the consumer, as a
- * static destructor or an interpreter's finalizer does. Plain librdkafka never comes back from it.
+ * exit_destroy: the process exits while a thread sits in poll(-1), and an exit handler destroys the consumer,
+ * as a static destructor or an interpreter's finalizer does. Plain librdkafka never comes back from it.
  */
 #include "probe.h"
 
