@@ -179,29 +179,20 @@ PUBLIC void rd_kafka_yield(rd_kafka_t *rk)
 
 /* ------------------------------------------------------------------ commits */
 
-PUBLIC rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets,
-                                           int async)
-{
-    ASK(rd_kafka_commit, HANDLE_KIND, rk, NULL, .traits = async ? LIES : 0);
-    if (!in)
-        return FAIL_CODE;
-    rd_kafka_resp_err_t r = e.lib->rd_kafka_commit(rk, offsets, async);
-    if (e.visit)
-        rdg_out(&e);
-    return r;
-}
-
-PUBLIC rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage,
-                                                   int async)
-{
-    ASK(rd_kafka_commit_message, HANDLE_KIND, rk, NULL, .traits = async ? LIES : 0);
-    if (!in)
-        return FAIL_CODE;
-    rd_kafka_resp_err_t r = e.lib->rd_kafka_commit_message(rk, rkmessage, async);
-    if (e.visit)
-        rdg_out(&e);
-    return r;
-}
+/* Without waiting for the reply they say success after close, too, and do nothing. */
+#define COMMIT(name, what_t, what)                                                                           \
+    PUBLIC rd_kafka_resp_err_t name(rd_kafka_t *rk, const what_t *what, int async)                           \
+    {                                                                                                        \
+        ASK(name, HANDLE_KIND, rk, NULL, .traits = async ? LIES : 0);                                        \
+        if (!in)                                                                                             \
+            return FAIL_CODE;                                                                                \
+        rd_kafka_resp_err_t r = e.lib->name(rk, what, async);                                                \
+        if (e.visit)                                                                                         \
+            rdg_out(&e);                                                                                     \
+        return r;                                                                                            \
+    }
+COMMIT(rd_kafka_commit, rd_kafka_topic_partition_list_t, offsets)
+COMMIT(rd_kafka_commit_message, rd_kafka_message_t, rkmessage)
 
 PUBLIC rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk,
                                                  const rd_kafka_topic_partition_list_t *offsets,
