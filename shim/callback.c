@@ -55,8 +55,8 @@ void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err)
         atomic_store(&c->unanswered, err);
 }
 
-static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions,
-                         void *opaque)
+static void on_rebalance_cb(rd_kafka_t *rk, rd_kafka_resp_err_t err,
+                            rd_kafka_topic_partition_list_t *partitions, void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t *, void *) =
@@ -69,8 +69,8 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic
     shut(v);
 }
 
-static void on_offset_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err,
-                             rd_kafka_topic_partition_list_t *offsets, void *opaque)
+static void on_offset_commit_cb(rd_kafka_t *rk, rd_kafka_resp_err_t err,
+                                rd_kafka_topic_partition_list_t *offsets, void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t *, void *) =
@@ -81,7 +81,7 @@ static void on_offset_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err,
     shut(v);
 }
 
-static int on_stats(rd_kafka_t *rk, char *json, size_t json_len, void *opaque)
+static int on_stats_cb(rd_kafka_t *rk, char *json, size_t json_len, void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     int (*cb)(rd_kafka_t *, char *, size_t, void *) = original(c, CB_stats_cb);
@@ -91,7 +91,7 @@ static int on_stats(rd_kafka_t *rk, char *json, size_t json_len, void *opaque)
     return r;
 }
 
-static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
+static void on_error_cb(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, int, const char *, void *) = original(c, CB_error_cb);
@@ -101,8 +101,8 @@ static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
     shut(v);
 }
 
-static void on_throttle(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int throttle_time_ms,
-                        void *opaque)
+static void on_throttle_cb(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int throttle_time_ms,
+                           void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, const char *, int32_t, int, void *) = original(c, CB_throttle_cb);
@@ -112,7 +112,7 @@ static void on_throttle(rd_kafka_t *rk, const char *broker_name, int32_t broker_
     shut(v);
 }
 
-static void on_oauthbearer_token_refresh(rd_kafka_t *rk, const char *config, void *opaque)
+static void on_oauthbearer_token_refresh_cb(rd_kafka_t *rk, const char *config, void *opaque)
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, const char *, void *) = original(c, CB_oauthbearer_token_refresh_cb);
@@ -123,7 +123,7 @@ static void on_oauthbearer_token_refresh(rd_kafka_t *rk, const char *config, voi
 }
 
 /* The only one that is not told its handle: it runs inside a poll of this thread. */
-static void on_consume(rd_kafka_message_t *message, void *opaque)
+static void on_consume_cb(rd_kafka_message_t *message, void *opaque)
 {
     struct visit *v = rdg_self ? rdg_self->top : NULL;
     struct consumer *c = v ? v->consumer : NULL;
@@ -150,19 +150,13 @@ void callbacks_take(struct consumer *c, rd_kafka_conf_t *conf)
 {
     const struct library *lib = c->lib;
     void *set;
-#define TAKE(name, wrapper)                                                                                  \
+#define TAKE(name)                                                                                           \
     set = lib->h_rd_kafka_conf_set_##name ? pointer_in(lib, conf, #name) : NULL;                             \
-    if (set && set != (void *)wrapper) {                                                                     \
+    if (set && set != (void *)on_##name) {                                                                   \
         c->callbacks[CB_##name] = set;                                                                       \
-        lib->h_rd_kafka_conf_set_##name(conf, wrapper);                                                      \
+        lib->h_rd_kafka_conf_set_##name(conf, on_##name);                                                    \
     }
-    TAKE(rebalance_cb, on_rebalance)
-    TAKE(offset_commit_cb, on_offset_commit)
-    TAKE(stats_cb, on_stats)
-    TAKE(error_cb, on_error)
-    TAKE(throttle_cb, on_throttle)
-    TAKE(oauthbearer_token_refresh_cb, on_oauthbearer_token_refresh)
-    TAKE(consume_cb, on_consume)
+    FOR_CALLBACKS(TAKE)
 }
 
 void callbacks_give_back(struct consumer *c, const struct library *lib, rd_kafka_conf_t *conf)
@@ -170,13 +164,7 @@ void callbacks_give_back(struct consumer *c, const struct library *lib, rd_kafka
 #define GIVE(name)                                                                                           \
     if (c->callbacks[CB_##name])                                                                             \
         lib->h_rd_kafka_conf_set_##name(conf, c->callbacks[CB_##name]);
-    GIVE(rebalance_cb)
-    GIVE(offset_commit_cb)
-    GIVE(stats_cb)
-    GIVE(error_cb)
-    GIVE(throttle_cb)
-    GIVE(oauthbearer_token_refresh_cb)
-    GIVE(consume_cb)
+    FOR_CALLBACKS(GIVE)
 }
 
 void callback_consume(rd_kafka_message_t *message, void *closure)

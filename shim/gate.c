@@ -508,7 +508,7 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t wait_limit(int64_t from)
+int64_t wait_limit(int64_t from)
 {
     return rdg_options.max_wait_ms ? from + rdg_options.max_wait_ms * MS : FOREVER;
 }
@@ -541,13 +541,8 @@ static enum admission await(struct consumer *c, struct visit *v)
                 return OUT_OF_TIME;
             /* Beside a close there is nothing to be let through to: a second close would never be answered,
              * and a call would lose its reply, and with it the close. */
-            if (o && o->class == CLOSE && !lends(o)) {
+            if ((o && o->class == CLOSE && !lends(o)) || waits_for_closed(c, v)) {
                 v->code = v->class == CLOSE ? RD_KAFKA_RESP_ERR__IN_PROGRESS : RD_KAFKA_RESP_ERR__DESTROY;
-                settle(c);
-                return REFUSED_IT;
-            }
-            if (waits_for_closed(c, v)) {
-                v->code = RD_KAFKA_RESP_ERR__IN_PROGRESS;
                 settle(c);
                 return REFUSED_IT;
             }
@@ -895,34 +890,42 @@ bool guard_enter(struct consumer *c)
     return false;
 }
 
+static void tell_drainers(struct consumer *c)
+{
+    atomic_fetch_add(&c->guards_left, 1);
+    futex_wake(&c->guards_left, INT32_MAX);
+}
+
 void guard_leave(struct consumer *c)
 {
-    if (atomic_fetch_sub(&c->guards, 1) == 1 && atomic_load(&c->life) >= DESTROYING) {
-        atomic_fetch_add(&c->guards_left, 1);
-        futex_wake(&c->guards_left, INT32_MAX);
-    }
+    if (atomic_fetch_sub(&c->guards, 1) == 1 && atomic_load(&c->life) >= DESTROYING)
+        tell_drainers(c);
 }
 
 void guard_out(struct visit *v)
 {
     struct consumer *c = v->consumer;
-    if (v->object && object_left(v->object) == 0 && object_dead(v->object)) {
-        atomic_fetch_add(&c->guards_left, 1);
-        futex_wake(&c->guards_left, INT32_MAX);
-    }
+    if (v->object && object_left(v->object) == 0 && object_dead(v->object))
+        tell_drainers(c);
     guard_leave(c);
 }
 
 /* ------------------------------------------------------------------ close and destroy */
+
+/* Who did it and when, for those who come too late. */
+static void ended_by(struct consumer *c, int call)
+{
+    c->killer_tid = rdg_self ? rdg_self->tid : 0;
+    c->killed_at = now_ns();
+    c->killer_call = rdg_calls[call].name;
+}
 
 void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
 {
     struct consumer *c = v->consumer;
     slow_take(c);
     c->close_result = result;
-    c->killer_tid = v->self->tid;
-    c->killed_at = now_ns();
-    c->killer_call = rdg_calls[v->call].name;
+    ended_by(c, v->call);
     if (c->life == CLOSING || c->life == OPEN) {
         bool ended = closed || result == RD_KAFKA_RESP_ERR__DESTROY;
         atomic_store(&c->life, queue_given && !result && !closed ? CLOSING_QUEUE
@@ -957,9 +960,7 @@ bool gate_is_closed(struct consumer *c)
 void gate_destroyed(struct consumer *c, int call)
 {
     slow_take(c);
-    c->killer_tid = rdg_self ? rdg_self->tid : 0;
-    c->killed_at = now_ns();
-    c->killer_call = rdg_calls[call].name;
+    ended_by(c, call);
     c->deferred = NULL;
     atomic_store(&c->life, GONE);
     settle(c);
@@ -1039,10 +1040,8 @@ void gate_thread_ends(struct self *s)
 
 void gate_reset(struct consumer *c)
 {
-    uint32_t generation = c->generation;
     struct consumer *made_before = c->made_before;
     memset((void *)c, 0, sizeof(*c));
-    c->generation = generation;
     c->made_before = made_before;
 }
 

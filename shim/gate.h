@@ -70,9 +70,8 @@ struct consumer {
     rd_kafka_t *rk;
     const struct library *lib;
     bool is_consumer;
-    bool plain;    /* a consumer, in a mode where a lonely call need not be looked at */
-    bool expected; /* rd_kafka_new is running */
-    uint32_t generation;
+    bool plain;                       /* a consumer, in a mode where a lonely call need not be looked at */
+    bool expected;                    /* rd_kafka_new is running */
     const rd_kafka_conf_t *conf;      /* rd_kafka_conf(rk) */
     rd_kafka_queue_t *consumer_queue; /* our own reference, safe beyond destroy; NULL without a group */
     rd_kafka_queue_t *private_queue;  /* for keeping the membership alive while parked */
@@ -133,6 +132,8 @@ void gate_after_fork(struct consumer *c);
 
 /* The monotonic clock, a tick late at most, cheaply. */
 int64_t coarse_ns(void);
+/* When a wait that began then has lasted long enough (RDGATE_MAX_WAIT_MS); FOREVER if there is no limit. */
+int64_t wait_limit(int64_t from);
 /* Milliseconds of the call's own timeout that are left; 0 if none. */
 int rest_ms(const struct visit *v);
 

@@ -189,7 +189,6 @@ static void free_consumer(struct consumer *c)
     }
     c->rk = NULL;
     c->expected = false;
-    c->generation++;
     c->next_free = free_consumers;
     free_consumers = c;
 }

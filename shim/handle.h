@@ -45,6 +45,12 @@ static inline struct bucket *bucket_of(uintptr_t key)
     return &rdg_buckets[(uint64_t)key * 0x9e3779b97f4a7c15u >> 53];
 }
 
+/* Polling this queue is no business of the gate: nothing of the consumer queue reaches it. */
+static inline bool queue_is_alien(const struct consumer *c, const struct object *o)
+{
+    return !atomic_load(&o->carries) && !(o->role == MAIN_QUEUE_ROLE && c->main_forwarded);
+}
+
 struct object *object_search(uintptr_t key);
 
 /* The object with this address; NULL if we never saw it born. */

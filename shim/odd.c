@@ -405,7 +405,7 @@ static bool polls_it_itself(const struct object *o)
 static void drain_queue(struct consumer *c, struct object *o, rd_kafka_queue_t *rkqu)
 {
     int64_t now = now_ns();
-    int64_t limit = rdg_options.max_wait_ms ? now + rdg_options.max_wait_ms * 1000000LL : FOREVER;
+    int64_t limit = wait_limit(now);
     while (!polls_it_itself(o)) {
         uint32_t seen = atomic_load(&c->guards_left);
         if (!atomic_load(&o->inside) || (now = now_ns()) >= limit || !c->lib->rd_kafka_queue_yield)
@@ -421,8 +421,7 @@ PUBLIC void rd_kafka_queue_destroy(rd_kafka_queue_t *rkqu)
     struct object *o = object_find(QUEUE_KIND, rkqu);
     struct consumer *c = o ? o->consumer : NULL;
     if (c && !o->dead && acts() && !c->forked && library_inside(CALLER) != c->lib) {
-        bool alien = !atomic_load(&o->carries) && !(o->role == MAIN_QUEUE_ROLE && c->main_forwarded);
-        bool guard = c->life < DESTROYING && alien && guard_enter(c);
+        bool guard = c->life < DESTROYING && queue_is_alien(c, o) && guard_enter(c);
         if (guard || c->life >= DESTROYING) {
             /* A reference may outlive its handle: the queue is disabled and only freed here (librdkafka 2.15
              * rdkafka_queue.c rd_kafka_queue_destroy looks at nothing of the handle). */
@@ -609,7 +608,7 @@ static void polled(struct object *o, void *with)
 static bool drain_guards(struct entry *e, rd_kafka_t *rk, int64_t since)
 {
     struct consumer *c = e->consumer;
-    int64_t limit = rdg_options.max_wait_ms ? since + rdg_options.max_wait_ms * 1000000LL : FOREVER;
+    int64_t limit = wait_limit(since);
     for (;;) {
         uint32_t seen = atomic_load(&c->guards_left);
         if (!atomic_load(&c->guards))
@@ -737,9 +736,7 @@ static rd_kafka_resp_err_t last_error(const struct library *lib)
 
 PUBLIC rd_kafka_resp_err_t rd_kafka_last_error(void)
 {
-    const struct library *lib = library_inside(CALLER);
-    if (!lib)
-        lib = library_for_caller(CALLER);
+    const struct library *lib = library_called(CALLER);
     return lib ? last_error(lib) : RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED;
 }
 

@@ -250,3 +250,9 @@ const struct library *library_for_caller(const void *return_address)
         atomic_store_explicit(&slot->library, lib, memory_order_release);
     return lib;
 }
+
+const struct library *library_called(const void *return_address)
+{
+    const struct library *lib = library_inside(return_address);
+    return lib ? lib : library_for_caller(return_address);
+}

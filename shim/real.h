@@ -8,6 +8,7 @@
 #include "call.h"
 #include "newer.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,6 +57,13 @@ struct library {
 };
 #pragma GCC diagnostic pop
 
+/* Approximate on purpose: a locked add would cost as much as the rest of a lonely call. */
+static inline void counted(const struct library *lib, int which)
+{
+    _Atomic uint64_t *n = (_Atomic uint64_t *)&lib->counted[which];
+    atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 #define LIBRARIES 16
 
 /* Finds the real dlsym and dlopen. Called once before anything else here. Returns 0, or -1 on a libc without
@@ -70,6 +78,8 @@ const struct library *library_of(const void *address);
 const struct library *library_for_caller(const void *return_address);
 /* The library that owns this address as code of its own (a call of librdkafka to itself); NULL otherwise. */
 const struct library *library_inside(const void *return_address);
+/* The library that this call belongs to, whoever makes it: itself or somebody else. */
+const struct library *library_called(const void *return_address);
 int library_count(void);
 const struct library *library_at(int i);
 /* Notes that an application reaches this library through dlsym on a handle. */

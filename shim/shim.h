@@ -89,8 +89,7 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
         return false;
     s->top = v;
     s->used = 1;
-    _Atomic uint64_t *n = (_Atomic uint64_t *)&lib->counted[0]; /* approximate: a locked add costs too much */
-    atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
+    counted(lib, 0);
     e->lib = lib;
     e->visit = v;
     e->consumer = c;

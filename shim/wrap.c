@@ -29,13 +29,6 @@ static bool straight(struct entry *e, const struct library *lib, int call)
     return lib && lib->calls[call];
 }
 
-static void counted(const struct library *lib, int which)
-{
-    /* Approximate on purpose: a locked add would cost more than the rest of the way in. */
-    _Atomic uint64_t *n = (_Atomic uint64_t *)&lib->counted[which];
-    atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
-}
-
 /* Frames that this thread has left by longjmp lie at or below the one it calls from now. */
 static void drop_dead_frames(struct self *s, uintptr_t frame)
 {
@@ -121,7 +114,7 @@ static void find_lane(struct visit *v, struct consumer *c, struct object *o, con
         v->lane = ((uint64_t)(uintptr_t)q->topic << 16 ^ (uint32_t)q->partition) | 1;
     } else if (q->kind == QUEUE_KIND) {
         v->object = o;
-        v->alien = !atomic_load(&o->carries) && !(o->role == MAIN_QUEUE_ROLE && c->main_forwarded);
+        v->alien = queue_is_alien(c, o);
         v->lane = v->alien ? (uintptr_t)o | 1 : 0;
     } else if (v->traits & MAIN_QUEUE) {
         v->alien = !c->main_forwarded;
@@ -208,9 +201,7 @@ bool rdg_in(struct entry *e, const struct question *q)
     if (s && s->last_set)
         self_forget_error(s);
     if (!c) {
-        const struct library *lib = library_inside(q->caller);
-        if (!lib)
-            lib = library_for_caller(q->caller);
+        const struct library *lib = library_called(q->caller);
         if (lib)
             counted(lib, 1);
         return straight(e, lib, q->call);
