@@ -630,16 +630,20 @@ static enum admission look_on(struct consumer *c, struct visit *v)
     return ADMITTED;
 }
 
+/* refuse: does this call meet another one? */
+static bool collides(struct consumer *c, const struct visit *v)
+{
+    if (rdg_options.mode != REFUSE || v->class > CALL || c->life != OPEN)
+        return false;
+    const struct visit *o = blocker(c, v);
+    if (o)
+        report_once(COLLISION, c, v->call, o, -1);
+    return o != NULL;
+}
+
 static enum admission not_at_once(struct consumer *c, struct visit *v)
 {
     struct visit *o = blocker(c, v);
-    if (rdg_options.mode == REFUSE && (v->class == POLL || v->class == CALL) && c->life == OPEN && o) {
-        report_once(COLLISION, c, v->call, o, -1);
-        step_out(c, v);
-        atomic_store(&v->state, REFUSED);
-        v->code = RD_KAFKA_RESP_ERR__CONFLICT;
-        return REFUSED_IT;
-    }
     if (v->timed || v->class == CLOSE || v->class == DEATH)
         return await(c, v);
     if (v->class == POLL) {
@@ -681,6 +685,8 @@ enum admission gate_enter(struct consumer *c, struct visit *v)
     slow_take(c);
     enum admission a;
     int code = standing(c, v, false);
+    if (code == FINE && collides(c, v)) /* before a yield could send the other one away */
+        code = RD_KAFKA_RESP_ERR__CONFLICT;
     if (code != FINE) {
         v->code = code;
         atomic_store(&v->state, REFUSED);
