@@ -2,7 +2,7 @@
  * entry.c: start-up, waking up, fork and exit of the shim. Until the process makes its first call of
  * librdkafka nothing happens but finding the real dlsym.
  */
-#include "report.h"
+#include "notes.h"
 #include "shim.h"
 
 #include <pthread.h>

@@ -60,7 +60,7 @@
 #include "handle.h"
 #include "options.h"
 #include "peek.h"
-#include "report.h"
+#include "notes.h"
 #include "shim.h"
 
 #include <errno.h>

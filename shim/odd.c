@@ -6,7 +6,7 @@
 #include "callback.h"
 #include "fail.h"
 #include "lookup.h"
-#include "report.h"
+#include "notes.h"
 #include "shim.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "elf.h"
 #include "lock.h"
 #include "lookup.h"
-#include "report.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <dlfcn.h>

@@ -1,40 +1,22 @@
 /*
- * report.h: findings, in words. One line each on stderr (or RDGATE_LOG), within the budget RDGATE_REPORTS.
- * May be called with any lock held: one write(2), nothing that waits for anybody in this process.
+ * report.h: a verdict about a snapshot as text or JSON. Pure: bytes into a buffer; the only file with report
+ * wording is report.c (and the tables findings.def and defects.def, which it expands).
  */
 #ifndef RDGATE_REPORT_H
 #define RDGATE_REPORT_H
 
-#include "say.h"
+#include "verdict.h"
 
-struct consumer;
-struct library;
-struct visit;
+#include <stddef.h>
 
-enum finding {
-    GATE_PASSED,
-    COLLISION,
-    DESTROY_DRAINED,
-    HANDLE_LEAKED,
-    USE_AFTER_CLOSE,
-    USE_AFTER_DESTROY,
-    DOUBLE_CLOSE,
-    DOUBLE_DESTROY,
-    USE_AFTER_FORK,
-    OWNER_GONE,
-    CALLBACK_ESCAPED,
-};
-
-/* The call met something worth saying. `other`: the second party, or NULL. `ms`: how long, or -1. */
-void report(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms);
-/* As report, but only the first time for this consumer. */
-void report_once(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms);
-/* RDGATE_VERBOSE: the lines that prove that we are in. */
-void report_library(const struct library *lib);
-void report_exit(void);
-/* A sentence about the options. */
-void report_option(const char *sentence);
-/* Chooses where lines go; the options are parsed. */
-void report_start(void);
+/* Writes the report into bytes[0 … size), cut at a line end (text) or still valid (JSON) if it does not fit.
+ * Returns its length. Text: lines of at most 100 columns, ASCII, each ended by a newline. JSON: one line. */
+size_t report_text(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v, long number);
+size_t report_json(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v, long number);
+/* One line: "moving again" for what was reported as number `of` and lasted so long. */
+size_t report_moving_text(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v,
+                          long of, int64_t lasted);
+size_t report_moving_json(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v,
+                          long of, int64_t lasted);
 
 #endif

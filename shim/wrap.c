@@ -5,7 +5,7 @@
 #include "shim.h"
 #include "elf.h"
 #include "fail.h"
-#include "report.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
- * report.c: findings in words; the only file with report wording. It must not wait: a line that would block
+ * notes.c: findings said on the spot. It must not wait: a line that would block
  * (a full pipe) is dropped and counted, and nothing of the process is held or called while it is written.
  */
-#include "report.h"
+#include "notes.h"
 #include "gate.h"
 #include "options.h"
 #include "shim.h"
