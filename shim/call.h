@@ -24,6 +24,7 @@ enum traits {
     EVENT = 1 << 4,
     MAIN_QUEUE = 1 << 5,
     PARTITION = 1 << 6,
+    MESSAGE = 1 << 7,
 };
 
 enum call_id {

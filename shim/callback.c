@@ -9,14 +9,14 @@
 #include <string.h>
 
 /* The call of this thread inside which the callback runs; NULL on librdkafka's own threads. */
-static struct visit *window(const struct consumer *c)
+static struct visit *window(const struct consumer *c, enum callback which)
 {
     struct self *s = rdg_self;
     struct visit *v = s ? s->top : NULL;
     while (v && v->consumer != c)
         v = v->outer;
     if (v)
-        gate_window_begins(v);
+        gate_window_begins(v, which);
     return v;
 }
 
@@ -49,10 +49,13 @@ static void *original(struct consumer *c, enum callback which)
     return s.found;
 }
 
-void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err)
+void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err,
+                         const rd_kafka_topic_partition_list_t *partitions, const rd_kafka_event_t *event)
 {
-    if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS || err == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS)
-        atomic_store(&c->unanswered, err);
+    if (err != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS && err != RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS)
+        return;
+    ledger_rebalance(c, err, partitions ? partitions->cnt : -1, event);
+    atomic_store(&c->unanswered, err);
 }
 
 static void on_rebalance_cb(rd_kafka_t *rk, rd_kafka_resp_err_t err,
@@ -62,10 +65,12 @@ static void on_rebalance_cb(rd_kafka_t *rk, rd_kafka_resp_err_t err,
     void (*cb)(rd_kafka_t *, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t *, void *) =
         original(c, CB_rebalance_cb);
     if (c)
-        rebalance_delivered(c, err);
-    struct visit *v = window(c);
+        rebalance_delivered(c, err, partitions, NULL);
+    struct visit *v = window(c, CB_rebalance_cb);
     if (cb)
         cb(rk, err, partitions, opaque);
+    if (c)
+        ledger_rebalance_returned(c, NULL);
     shut(v);
 }
 
@@ -75,7 +80,7 @@ static void on_offset_commit_cb(rd_kafka_t *rk, rd_kafka_resp_err_t err,
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t *, void *) =
         original(c, CB_offset_commit_cb);
-    struct visit *v = window(c);
+    struct visit *v = window(c, CB_offset_commit_cb);
     if (cb)
         cb(rk, err, offsets, opaque);
     shut(v);
@@ -85,7 +90,7 @@ static int on_stats_cb(rd_kafka_t *rk, char *json, size_t json_len, void *opaque
 {
     struct consumer *c = consumer_of(rk);
     int (*cb)(rd_kafka_t *, char *, size_t, void *) = original(c, CB_stats_cb);
-    struct visit *v = window(c);
+    struct visit *v = window(c, CB_stats_cb);
     int r = cb ? cb(rk, json, json_len, opaque) : 0;
     shut(v);
     return r;
@@ -95,7 +100,7 @@ static void on_error_cb(rd_kafka_t *rk, int err, const char *reason, void *opaqu
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, int, const char *, void *) = original(c, CB_error_cb);
-    struct visit *v = window(c);
+    struct visit *v = window(c, CB_error_cb);
     if (cb)
         cb(rk, err, reason, opaque);
     shut(v);
@@ -106,7 +111,7 @@ static void on_throttle_cb(rd_kafka_t *rk, const char *broker_name, int32_t brok
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, const char *, int32_t, int, void *) = original(c, CB_throttle_cb);
-    struct visit *v = window(c);
+    struct visit *v = window(c, CB_throttle_cb);
     if (cb)
         cb(rk, broker_name, broker_id, throttle_time_ms, opaque);
     shut(v);
@@ -116,7 +121,7 @@ static void on_oauthbearer_token_refresh_cb(rd_kafka_t *rk, const char *config, 
 {
     struct consumer *c = consumer_of(rk);
     void (*cb)(rd_kafka_t *, const char *, void *) = original(c, CB_oauthbearer_token_refresh_cb);
-    struct visit *v = window(c);
+    struct visit *v = window(c, CB_oauthbearer_token_refresh_cb);
     if (cb)
         cb(rk, config, opaque);
     shut(v);
@@ -129,7 +134,7 @@ static void on_consume_cb(rd_kafka_message_t *message, void *opaque)
     struct consumer *c = v ? v->consumer : NULL;
     void (*cb)(rd_kafka_message_t *, void *) = original(c, CB_consume_cb);
     if (v)
-        gate_window_begins(v);
+        gate_window_begins(v, CB_consume_cb);
     if (cb)
         cb(message, opaque);
     shut(v);
@@ -170,7 +175,7 @@ void callbacks_give_back(struct consumer *c, const struct library *lib, rd_kafka
 void callback_consume(rd_kafka_message_t *message, void *closure)
 {
     struct consume_closure *k = closure;
-    gate_window_begins(k->visit);
+    gate_window_begins(k->visit, CB_consume_cb);
     k->cb(message, k->opaque);
     gate_window_ends(k->visit);
 }
@@ -207,7 +212,7 @@ void callback_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_par
     commit_f *cb = k->cb;
     void *opaque = k->opaque;
     commit_closure_free(k);
-    struct visit *v = window(consumer_of(rk));
+    struct visit *v = window(consumer_of(rk), CB_offset_commit_cb);
     cb(rk, err, offsets, opaque);
     shut(v);
 }

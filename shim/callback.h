@@ -14,7 +14,8 @@ void callbacks_take(struct consumer *c, rd_kafka_conf_t *conf);
 void callbacks_give_back(struct consumer *c, const struct library *lib, rd_kafka_conf_t *conf);
 
 /* A rebalance has been handed to the application, which has to answer it. */
-void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err);
+void rebalance_delivered(struct consumer *c, rd_kafka_resp_err_t err,
+                         const rd_kafka_topic_partition_list_t *partitions, const rd_kafka_event_t *event);
 
 /* The callback given to rd_kafka_consume_callback*; lives on the wrapper's stack. */
 struct consume_closure {

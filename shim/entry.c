@@ -4,6 +4,7 @@
  */
 #include "notes.h"
 #include "shim.h"
+#include "watch.h"
 
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -45,6 +46,7 @@ static void in_forked_child(void)
 {
     self_after_fork();
     handle_after_fork();
+    watch_after_fork();
 }
 
 __attribute__((destructor)) static void stop(void)

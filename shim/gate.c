@@ -62,6 +62,8 @@
 #include "peek.h"
 #include "notes.h"
 #include "shim.h"
+#include "snapshot.h"
+#include "stack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -498,9 +500,17 @@ static void keep_membership(struct consumer *c, const struct visit *v)
     if (c->private_queue) {
         rd_kafka_message_t *m = v->lib->rd_kafka_consume_queue(c->private_queue, 0);
         if (m)
-            v->lib->h_rd_kafka_message_destroy(m);
+            v->lib->rd_kafka_message_destroy(m);
     }
     errno = saved;
+}
+
+/* Even when whole, so that the watchdog never reads half of one. */
+static void stack_of_waiter(struct self *s)
+{
+    atomic_fetch_add(&s->stack_number, 1);
+    s->stack_frames = stack_here(s->stack, WAIT_FRAMES);
+    atomic_fetch_add(&s->stack_number, 1);
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -521,6 +531,7 @@ static enum admission await(struct consumer *c, struct visit *v)
     int64_t beat = v->class == POLL && !v->alien && c->max_poll_ms > 0 ? c->max_poll_ms / 3 * MS : FOREVER;
     int64_t next_beat = beat == FOREVER ? FOREVER : now + beat;
     int64_t next_look = now + LOOK_AGAIN, next_owner = now + LOOK_OWNER;
+    bool looked = false;
     v->since = now;
     for (;;) {
         settle(c);
@@ -584,6 +595,10 @@ static enum admission await(struct consumer *c, struct visit *v)
             keep_membership(c, v);
             guard_leave(c);
         } else {
+            if (!looked) { /* the yield or the wake-up is under way: this costs no time */
+                stack_of_waiter(v->self);
+                looked = true;
+            }
             futex_wait(&v->state, WAITING, until, 1);
         }
         slow_take(c);
@@ -672,7 +687,7 @@ enum admission gate_enter(struct consumer *c, struct visit *v)
     uintptr_t nobody = 0;
     if ((rdg_options.mode == SERIALIZE || rdg_options.mode == REFUSE) && v->class <= CALL && !v->alien &&
         atomic_compare_exchange_strong(&c->word, &nobody, (uintptr_t)v | FAST)) {
-        if (v->class == POLL && v->deadline != FOREVER && v->timed)
+        if (v->deadline != FOREVER && v->timed)
             v->deadline += coarse_ns();
         return ADMITTED;
     }
@@ -804,9 +819,11 @@ bool gate_again(struct visit *v, bool empty, int *timeout_ms)
 
 /* ------------------------------------------------------------------ callback windows */
 
-void gate_window_begins(struct visit *v)
+void gate_window_begins(struct visit *v, enum callback which)
 {
     struct consumer *c = v->consumer;
+    v->callback = (uint8_t)(which + 1);
+    atomic_fetch_add_explicit(&v->windows, 1, memory_order_relaxed);
     atomic_fetch_add(&v->window, 1);
     if (v->guard || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;
@@ -1040,6 +1057,71 @@ void gate_abandon(struct self *s, uintptr_t frame, int finding)
 void gate_thread_ends(struct self *s)
 {
     gate_abandon(s, UINTPTR_MAX, OWNER_GONE);
+}
+
+/* ------------------------------------------------------------------ for the watchdog */
+
+struct guards_of {
+    const struct consumer *consumer;
+    const struct self *waiter;
+    struct gate_edge *edges;
+    int count, most;
+};
+
+static int draw(struct gate_edge *edges, int count, int most, const struct self *from, const struct self *to,
+                int kind)
+{
+    if (count < most && from != to)
+        edges[count++] = (struct gate_edge){from, to, kind};
+    return count;
+}
+
+static void draw_guard(struct self *s, void *with)
+{
+    struct guards_of *g = with;
+    for (int i = 0; i < s->used && i < VISITS; i++)
+        if (s->visits[i].guard && s->visits[i].consumer == g->consumer)
+            g->count = draw(g->edges, g->count, g->most, g->waiter, s, EDGE_GUARD);
+}
+
+int gate_edges(struct consumer *c, struct gate_edge *edges, int most)
+{
+    int n = 0;
+    if (!(atomic_load(&c->word) & SLOW))
+        return 0; /* nobody has met anybody */
+    slow_take(c);
+    const struct self *draining = NULL;
+    for (struct visit *v = c->inside; v; v = v->next) {
+        if (v->draining)
+            draining = v->self;
+        /* An owner whose callback is over waits for those who came after it (borrower_in). */
+        if (v->state == RETURNING)
+            for (struct visit *o = c->inside; o && o != v; o = o->next)
+                if (o->class != POLL && !o->object)
+                    n = draw(edges, n, most, v->self, o->self, EDGE_BORROWER);
+    }
+    for (int i = 0; i < 3; i++) {
+        for (struct visit *v = c->waiting[i].first; v; v = v->next) {
+            bool blocked = false;
+            if (v->deadline != FOREVER)
+                continue; /* resolves by itself */
+            for (struct visit *o = c->inside; o; o = o->next) {
+                if (!conflicts(c, v, o))
+                    continue;
+                blocked = true;
+                n = draw(edges, n, most, v->self, o->self, EDGE_GATE);
+            }
+            if (!blocked && v->prev)
+                n = draw(edges, n, most, v->self, v->prev->self, EDGE_GATE);
+        }
+    }
+    slow_drop(c);
+    if (draining) {
+        struct guards_of g = {c, draining, edges, n, most};
+        self_each(draw_guard, &g);
+        n = g.count;
+    }
+    return n;
 }
 
 /* ------------------------------------------------------------------ records */

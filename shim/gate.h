@@ -35,7 +35,22 @@ enum callback {
         CB_COUNT
 };
 
-#define STALE 16
+#define STALE   16
+#define POLLERS 8
+
+/* The latest rebalance that was handed to the application (ledger.c). */
+struct rebalance {
+    _Atomic uint32_t number; /* how many there were */
+    int code, partitions;
+    const void *event; /* NULL: by callback */
+    bool returned, answered;
+    bool noted; /* said that it is unanswered */
+    int tid, answer_tid;
+    int64_t at, answer_at; /* ms of now_ns() */
+    uint16_t answer;
+    int answer_list, answer_code;
+    char thread[16], answer_thread[16];
+};
 
 /* What we know of one rd_kafka_t. */
 struct consumer {
@@ -77,6 +92,25 @@ struct consumer {
     rd_kafka_queue_t *private_queue;  /* for keeping the membership alive while parked */
     int max_poll_ms;
     char name[64], group[64];
+
+    /* The ledger (ledger.c). */
+    _Atomic uint32_t polls;    /* how many */
+    uint32_t poller;           /* self->id of who polled last */
+    int poller_tid;
+    uint32_t pollers[POLLERS]; /* everybody who ever did, as far as there is room */
+    bool pollers_lost;
+    bool subscribed;
+    bool cooperative; /* its assignment strategy */
+    struct rebalance rebalance;
+    _Atomic int64_t committed; /* rdg_tick of the last commit, 0: none */
+    int made_tid;
+    uint32_t made_by; /* self->id */
+    int64_t made_at;
+    /* What the watchdog remembers between two looks. */
+    uint32_t polls_seen;
+    int64_t polls_since; /* ms */
+    long polling_at;     /* the look that saw a poll inside */
+    int desk;            /* index in the snapshot, -1: not in it */
     void *callbacks[CB_COUNT];
     struct object *objects;
     struct consumer *younger, *next_free, *made_before;
@@ -96,11 +130,18 @@ enum admission gate_enter(struct consumer *c, struct visit *v);
 bool gate_again(struct visit *v, bool empty, int *timeout_ms);
 void gate_leave(struct visit *v);
 /* The application's callback begins and ends in this visit. */
-void gate_window_begins(struct visit *v);
+void gate_window_begins(struct visit *v, enum callback which);
 void gate_window_ends(struct visit *v);
 /* The visit's thread re-enters from its own callback: does not wait, but for borrowers in the one case where
  * they would be harmed. */
 enum admission gate_nest(struct consumer *c, struct visit *v);
+
+/* Who waits for whom at this gate, without an end of its own: at most `most` edges; returns how many. */
+struct gate_edge {
+    const struct self *from, *to;
+    int kind; /* enum edge_kind */
+};
+int gate_edges(struct consumer *c, struct gate_edge *edges, int most);
 
 /* GUARD: counted in and out. false: the handle is being destroyed. */
 bool guard_enter(struct consumer *c);

@@ -4,6 +4,7 @@
  * sequence number, and a reader that saw it change looks again.
  */
 #include "handle.h"
+#include "ledger.h"
 #include "shim.h"
 
 #include <string.h>
@@ -272,10 +273,16 @@ void handle_forget(struct consumer *c)
     lock_drop(&registry);
 }
 
-struct object *object_born(struct consumer *c, enum kind kind, const void *address, enum role role)
+struct object *object_born(struct consumer *c, enum kind kind, const void *address, enum role role,
+                           uint16_t call)
 {
     lock_take(&registry);
     struct object *o = add(c, kind, address, role);
+    if (o && o->references == 1) {
+        o->call = call;
+        o->tid = rdg_self ? rdg_self->tid : 0;
+        o->born = atomic_load_explicit(&rdg_tick, memory_order_relaxed);
+    }
     lock_drop(&registry);
     return o;
 }

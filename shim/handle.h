@@ -31,6 +31,10 @@ struct object {
     int references;     /* topic: how many topic_new */
     _Atomic int inside; /* polls on it that are no business of the gate */
     uint64_t partition; /* PARTITION_QUEUE: hash of topic and partition */
+    /* Who got it, for the ledger. */
+    int tid;
+    uint16_t call;
+    int64_t born; /* rdg_tick */
 };
 
 #define BUCKETS 2048
@@ -72,7 +76,8 @@ void handle_gone(struct consumer *c);
 /* Forgets a handle that needs no tombstone (a producer). */
 void handle_forget(struct consumer *c);
 /* Records a queue or topic of the consumer and returns it; NULL without memory. */
-struct object *object_born(struct consumer *c, enum kind kind, const void *address, enum role role);
+struct object *object_born(struct consumer *c, enum kind kind, const void *address, enum role role,
+                           uint16_t call);
 /* Makes it a tombstone. */
 void object_gone(struct object *o);
 /* Calls f for every record that has a handle or is about to get one. Registry lock held: f must not wait. */

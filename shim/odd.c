@@ -8,6 +8,7 @@
 #include "lookup.h"
 #include "notes.h"
 #include "shim.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -43,17 +44,38 @@ bool odd_result(struct entry *e, int call, void *result)
     if (rdg_calls[call].traits & EVENT) {
         rd_kafka_event_t *event = result;
         if (lib->h_rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE)
-            rebalance_delivered(c, lib->h_rd_kafka_event_error(event));
-        if (c->deferred != e->self)
+            rebalance_delivered(c, lib->h_rd_kafka_event_error(event),
+                                lib->h_rd_kafka_event_topic_partition_list
+                                    ? lib->h_rd_kafka_event_topic_partition_list(event)
+                                    : NULL,
+                                event);
+        if (c->deferred != e->self) {
+            ledger_out(c, DEBT_EVENT, event, (uint16_t)call);
             return false;
-        lib->h_rd_kafka_event_destroy(event);
+        }
+        lib->rd_kafka_event_destroy(event);
         return true;
     }
     if (c->deferred != e->self || (call != CALL_rd_kafka_consumer_poll &&
                                    call != CALL_rd_kafka_consume_queue && call != CALL_rd_kafka_consume))
         return false;
-    lib->h_rd_kafka_message_destroy(result);
+    ledger_back(result);
+    lib->rd_kafka_message_destroy(result);
     return true;
+}
+
+/* What a call of kind `noted` has done. */
+void odd_note(const struct entry *e, int call, const void *second, long result)
+{
+    const rd_kafka_topic_partition_list_t *list = second;
+    switch (call) {
+    case CALL_rd_kafka_subscribe:
+        if (!result)
+            e->consumer->subscribed = list && list->cnt > 0;
+        break;
+    case CALL_rd_kafka_unsubscribe: e->consumer->subscribed = false; break;
+    default: ledger_list(e->consumer, list, (uint16_t)call);
+    }
 }
 
 PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms)
@@ -66,6 +88,8 @@ PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t parti
         r = e.lib->rd_kafka_consume(rkt, partition, timeout_ms);
     while (e.visit && rdg_again(&e, !r, &timeout_ms));
     if (e.visit) {
+        if (r)
+            ledger_out(e.consumer, DEBT_MESSAGE, r, q.call);
         if (r && odd_result(&e, q.call, r))
             r = NULL;
         rdg_out(&e);
@@ -85,7 +109,9 @@ PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t parti
         e.empty = got == 0;                                                                                  \
         if (e.consumer->deferred == e.self)                                                                  \
             while (got > 0)                                                                                  \
-                e.lib->h_rd_kafka_message_destroy(rkmessages[--got]);                                        \
+                e.lib->rd_kafka_message_destroy(rkmessages[--got]);                                          \
+        for (ssize_t i = 0; i < got; i++)                                                                    \
+            ledger_out(e.consumer, DEBT_MESSAGE, rkmessages[i], q.call);                                     \
         rdg_out(&e);                                                                                         \
     }                                                                                                        \
     return got || r >= 0 ? got : r
@@ -179,6 +205,13 @@ PUBLIC void rd_kafka_yield(rd_kafka_t *rk)
 
 /* ------------------------------------------------------------------ commits */
 
+static void committed(const struct entry *e)
+{
+    if (e->visit)
+        atomic_store_explicit(&e->consumer->committed, atomic_load_explicit(&rdg_tick, memory_order_relaxed),
+                              memory_order_relaxed);
+}
+
 /* Without waiting for the reply they say success after close, too, and do nothing. */
 #define COMMIT(name, what_t, what)                                                                           \
     PUBLIC rd_kafka_resp_err_t name(rd_kafka_t *rk, const what_t *what, int async)                           \
@@ -187,6 +220,7 @@ PUBLIC void rd_kafka_yield(rd_kafka_t *rk)
         if (!in)                                                                                             \
             return FAIL_CODE;                                                                                \
         rd_kafka_resp_err_t r = e.lib->name(rk, what, async);                                                \
+        committed(&e);                                                                                       \
         if (e.visit)                                                                                         \
             rdg_out(&e);                                                                                     \
         return r;                                                                                            \
@@ -218,6 +252,7 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk,
      */
     if (k && rkqu && r)
         commit_closure_free(k);
+    committed(&e);
     if (e.visit)
         rdg_out(&e);
     return r;
@@ -242,10 +277,38 @@ static bool only_unassign(const struct entry *e)
     return acts() && (life == CLOSING || life == CLOSING_QUEUE || life == DESTROYING) && !e->visit->outer;
 }
 
-static void answered(const struct entry *e)
+/* What an application answers when it mixes up what it was told, or the protocol. */
+static bool misanswer(const struct consumer *c, int call, int asked,
+                      const rd_kafka_topic_partition_list_t *list, int code)
 {
-    if (e->visit)
-        atomic_store(&e->consumer->unanswered, 0);
+    bool some = list && list->cnt > 0;
+    if (c->life != OPEN)
+        return false;
+    if (code == RD_KAFKA_RESP_ERR__STATE)
+        return true;
+    if (code)
+        return false;
+    if (asked == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+        return (call == CALL_rd_kafka_assign && !list && c->rebalance.partitions > 0) ||
+               (call == CALL_rd_kafka_incremental_unassign && some);
+    return (call == CALL_rd_kafka_assign || call == CALL_rd_kafka_incremental_assign) && some;
+}
+
+/* An answer of the wrong kind (an incremental one under the eager protocol, or the other way round) is refused
+ * with __STATE, and the rebalance waits on (librdkafka 2.0.2 rdkafka_cgrp.c rd_kafka_cgrp_op_serve). */
+static void answered(const struct entry *e, const struct question *q,
+                     const rd_kafka_topic_partition_list_t *list, int code)
+{
+    if (!e->visit)
+        return;
+    struct consumer *c = e->consumer;
+    int asked = code == RD_KAFKA_RESP_ERR__STATE ? atomic_load(&c->unanswered)
+                                                 : atomic_exchange(&c->unanswered, 0);
+    if (!asked)
+        return;
+    ledger_answer(c, q->call, list ? list->cnt : -1, code);
+    if (misanswer(c, q->call, asked, list, code))
+        report(REBALANCE_MISANSWERED, c, q->call, NULL, -1);
 }
 
 PUBLIC rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions)
@@ -254,7 +317,7 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_
     if (!in)
         return FAIL_CODE;
     rd_kafka_resp_err_t r = e.lib->rd_kafka_assign(rk, only_unassign(&e) ? NULL : partitions);
-    answered(&e);
+    answered(&e, &q, partitions, r);
     if (e.visit)
         rdg_out(&e);
     return r;
@@ -273,7 +336,7 @@ static rd_kafka_error_t *give_up(struct entry *e, rd_kafka_t *rk)
         if (!in)                                                                                             \
             return FAIL_OBJECT;                                                                              \
         rd_kafka_error_t *r = only_unassign(&e) ? give_up(&e, rk) : e.lib->name(rk, partitions);             \
-        answered(&e);                                                                                        \
+        answered(&e, &q, partitions, r ? (int)e.lib->h_rd_kafka_error_code(r) : 0);                          \
         if (e.visit)                                                                                         \
             rdg_out(&e);                                                                                     \
         return r;                                                                                            \
@@ -348,10 +411,10 @@ static uint64_t hash_partition(const char *topic, int32_t partition)
 }
 
 static rd_kafka_queue_t *queue_is_born(const struct entry *e, rd_kafka_queue_t *rkqu, enum role role,
-                                       uint64_t partition)
+                                       uint64_t partition, uint16_t call)
 {
     if (rkqu && e->consumer && e->consumer->is_consumer) {
-        struct object *o = object_born(e->consumer, QUEUE_KIND, rkqu, role);
+        struct object *o = object_born(e->consumer, QUEUE_KIND, rkqu, role, call);
         if (o)
             o->partition = partition;
     }
@@ -364,7 +427,7 @@ static rd_kafka_queue_t *queue_is_born(const struct entry *e, rd_kafka_queue_t *
         ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
         if (!in)                                                                                             \
             return FAIL_NONE;                                                                                \
-        return queue_is_born(&e, e.lib->name(rk), role, 0);                                                  \
+        return queue_is_born(&e, e.lib->name(rk), role, 0, q.call);                                          \
     }
 QUEUE_BIRTH(rd_kafka_queue_new, PRIVATE_QUEUE)
 QUEUE_BIRTH(rd_kafka_queue_get_main, MAIN_QUEUE_ROLE)
@@ -378,7 +441,7 @@ PUBLIC rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char
     if (!in)
         return FAIL_NONE;
     return queue_is_born(&e, e.lib->rd_kafka_queue_get_partition(rk, topic, partition), PARTITION_QUEUE,
-                         hash_partition(topic, partition));
+                         hash_partition(topic, partition), q.call);
 }
 
 PUBLIC rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, rd_kafka_topic_conf_t *conf)
@@ -388,7 +451,7 @@ PUBLIC rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, r
         return FAIL_NONE;
     rd_kafka_topic_t *r = e.lib->rd_kafka_topic_new(rk, topic, conf);
     if (r && e.consumer && e.consumer->is_consumer)
-        object_born(e.consumer, TOPIC_KIND, r, OTHER_QUEUE);
+        object_born(e.consumer, TOPIC_KIND, r, OTHER_QUEUE, q.call);
     return r;
 }
 
@@ -459,6 +522,30 @@ PUBLIC void rd_kafka_topic_destroy(rd_kafka_topic_t *rkt)
 
 /* ------------------------------------------------------------------ close */
 
+/* Close or destroy is about to wait for what the application owes. An unanswered ASSIGN of an eager group is
+ * forgiven by close (librdkafka 2.0.2 rdkafka_cgrp.c), and one that is still in its callback may yet be
+ * answered. */
+static void begins_to_end(const struct entry *e, const struct question *q)
+{
+    struct consumer *c = e->consumer;
+    bool death = rdg_calls[q->call].class == DEATH;
+    if (c->life == CLOSED && !death)
+        return;
+    const struct rebalance *r = &c->rebalance;
+    int owed = c->life == CLOSED ? 0 : atomic_load(&c->unanswered);
+    bool debt = owed && (r->returned || r->event) &&
+                (c->cooperative || owed != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS);
+    if (death && !debt) {
+        struct debt debts[DEBTS];
+        ledger_debts(c, debts, now_ns() / 1000000);
+        debt = debts[DEBT_MESSAGE].count || debts[DEBT_EVENT].count || debts[DEBT_LIST].count;
+    }
+    if (debt)
+        report(CLOSE_DEBT, c, q->call, NULL, -1);
+    if (death && !c->closed_by_us && e->self && c->made_by != e->self->id && !ledger_has_polled(c, e->self))
+        report(FINALIZER_DESTROY, c, q->call, NULL, -1);
+}
+
 static bool really_closed(const struct entry *e, rd_kafka_t *rk)
 {
     return e->lib->rd_kafka_consumer_closed && e->lib->rd_kafka_consumer_closed(rk);
@@ -471,6 +558,8 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk)
         return FAIL_CODE;
     if (e.visit && e.consumer->life == CLOSED && e.consumer->closed_by_us)
         report_once(DOUBLE_CLOSE, e.consumer, q.call, NULL, -1);
+    if (e.visit)
+        begins_to_end(&e, &q);
     rd_kafka_resp_err_t r = e.lib->rd_kafka_consumer_close(rk);
     if (e.visit) {
         gate_closed(e.visit, r, really_closed(&e, rk), false);
@@ -484,6 +573,8 @@ PUBLIC rd_kafka_error_t *rd_kafka_consumer_close_queue(rd_kafka_t *rk, rd_kafka_
     ASK(rd_kafka_consumer_close_queue, HANDLE_KIND, rk, NULL);
     if (!in)
         return FAIL_OBJECT;
+    if (e.visit)
+        begins_to_end(&e, &q);
     rd_kafka_error_t *r = e.lib->rd_kafka_consumer_close_queue(rk, rkqu);
     if (e.visit) {
         struct object *o = object_find(QUEUE_KIND, rkqu);
@@ -513,33 +604,55 @@ PUBLIC int rd_kafka_consumer_closed(rd_kafka_t *rk)
 
 /* ------------------------------------------------------------------ birth and death of handles */
 
+static int number_in(const struct library *lib, const rd_kafka_conf_t *conf, const char *name)
+{
+    char text[32] = "";
+    size_t size = sizeof(text);
+    int n = 0;
+    if (lib->h_rd_kafka_conf_get(conf, name, text, &size) == RD_KAFKA_CONF_OK)
+        for (const char *p = text; *p >= '0' && *p <= '9'; p++)
+            n = n * 10 + (*p - '0');
+    return n;
+}
+
 static rd_kafka_t *give_birth(const struct library *lib, rd_kafka_type_t type, rd_kafka_conf_t *conf,
                               char *errstr, size_t errstr_size)
 {
     struct consumer *c = rdg_options.mode == OFF ? NULL : handle_expected(lib);
     if (!c)
         return lib->rd_kafka_new(type, conf, errstr, errstr_size);
-    if (type == RD_KAFKA_CONSUMER && conf)
-        callbacks_take(c, conf);
+    if (type == RD_KAFKA_CONSUMER) {
+        ledger_start();
+        if (conf)
+            callbacks_take(c, conf);
+    }
     rd_kafka_t *rk = lib->rd_kafka_new(type, conf, errstr, errstr_size);
     int saved = errno;
     if (!rk && type == RD_KAFKA_CONSUMER && conf)
         callbacks_give_back(c, lib, conf);
     if (rk && type == RD_KAFKA_CONSUMER) {
         c->conf = lib->rd_kafka_conf(rk);
-        char text[32] = "";
-        size_t size = sizeof(text);
-        if (lib->h_rd_kafka_conf_get(c->conf, "max.poll.interval.ms", text, &size) == RD_KAFKA_CONF_OK)
-            for (const char *p = text; *p >= '0' && *p <= '9'; p++)
-                c->max_poll_ms = c->max_poll_ms * 10 + (*p - '0');
+        c->max_poll_ms = number_in(lib, c->conf, "max.poll.interval.ms");
         strncat(c->name, lib->rd_kafka_name(rk), sizeof(c->name) - 1);
+        char text[64] = "";
+        size_t size = sizeof(text);
+        if (lib->h_rd_kafka_conf_get(c->conf, "partition.assignment.strategy", text, &size) ==
+            RD_KAFKA_CONF_OK)
+            c->cooperative = strstr(text, "cooperative") != NULL;
         size = sizeof(c->group);
         if (lib->h_rd_kafka_conf_get(c->conf, "group.id", c->group, &size) != RD_KAFKA_CONF_OK)
             c->group[0] = 0;
         if (lib->rd_kafka_queue_get_consumer)
             c->consumer_queue = lib->rd_kafka_queue_get_consumer(rk);
     }
+    if (rk && rdg_self) {
+        c->made_by = rdg_self->id;
+        c->made_tid = rdg_self->tid;
+        c->made_at = c->polls_since = now_ns() / 1000000;
+    }
     handle_arrived(c, rk, type == RD_KAFKA_CONSUMER);
+    if (rk && type == RD_KAFKA_CONSUMER)
+        watch_start();
     errno = saved;
     return rk;
 }
@@ -570,7 +683,7 @@ static void mend_destroy(struct consumer *c, rd_kafka_t *rk, int *call, int *fla
     if (c->closed_by_queue && c->consumer_queue) {
         rd_kafka_event_t *event;
         for (int i = 0; i < 100000 && (event = lib->rd_kafka_queue_poll(c->consumer_queue, 0)); i++)
-            lib->h_rd_kafka_event_destroy(event);
+            lib->rd_kafka_event_destroy(event);
     }
 }
 
@@ -611,7 +724,8 @@ static bool drain_guards(struct entry *e, rd_kafka_t *rk, int64_t since)
     int64_t limit = wait_limit(since);
     for (;;) {
         uint32_t seen = atomic_load(&c->guards_left);
-        if (!atomic_load(&c->guards))
+        e->visit->draining = atomic_load(&c->guards) != 0;
+        if (!e->visit->draining)
             return true;
         int64_t now = now_ns();
         if (now >= limit)
@@ -630,11 +744,13 @@ static bool drain_guards(struct entry *e, rd_kafka_t *rk, int64_t since)
     }
 }
 
-static void destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
+static void destroy(struct entry *e, const struct question *q, rd_kafka_t *rk, int flags)
 {
     struct consumer *c = e->consumer;
     struct visit *v = e->visit;
+    int call = q->call;
     int64_t began = v->since ? v->since : now_ns();
+    begins_to_end(e, q);
     if (!acts()) {
         really_destroy(e, rk, call, flags);
     } else if (drain_guards(e, rk, began)) {
@@ -646,7 +762,9 @@ static void destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
     }
     gate_destroyed(c, call);
     rdg_out(e);
+    ledger_close(c);
     handle_gone(c);
+    watch_consumer_gone();
 }
 
 /* Called inside a callback of the same handle: the frames that we return to are still inside librdkafka, so
@@ -681,6 +799,7 @@ static void not_destroyed(const struct entry *e, const struct question *q)
         report(HANDLE_LEAKED, c, q->call, c->inside, rdg_options.max_wait_ms);
         gate_destroyed(c, q->call);
         handle_gone(c);
+        watch_consumer_gone();
     } else {
         report_once(DOUBLE_DESTROY, c, q->call, NULL, -1);
     }
@@ -710,7 +829,7 @@ void odd_deferred_destroy(struct consumer *c)
             return;                                                                                          \
         }                                                                                                    \
         if (e.visit) {                                                                                       \
-            destroy(&e, rk, q.call, flags);                                                                  \
+            destroy(&e, &q, rk, flags);                                                                      \
             return;                                                                                          \
         }                                                                                                    \
         if (e.consumer && !e.consumer->is_consumer && library_inside(q.caller) != e.lib)                     \
@@ -722,6 +841,57 @@ void odd_deferred_destroy(struct consumer *c)
     }
 DESTROY(rd_kafka_destroy, NO_FLAGS, rd_kafka_t *rk)
 DESTROY(rd_kafka_destroy_flags, flags, rd_kafka_t *rk, int flags)
+
+/* ------------------------------------------------------------------ what the application gives back */
+
+/* Of a thing that the ledger does not know, only the caller tells whose it is. */
+static const struct library *whose(const struct consumer *c, const void *caller)
+{
+    const struct library *lib = c ? c->lib : NULL;
+    return lib ? lib : library_called(caller);
+}
+
+static void event_back(const struct library *lib, rd_kafka_event_t *rkev)
+{
+    struct consumer *c = ledger_back(rkev);
+    if (c)
+        ledger_rebalance_returned(c, rkev);
+    lib->rd_kafka_event_destroy(rkev);
+}
+
+static rd_kafka_topic_partition_list_t *list_copied(const struct library *lib,
+                                                    const rd_kafka_topic_partition_list_t *src)
+{
+    rd_kafka_topic_partition_list_t *copy = lib->rd_kafka_topic_partition_list_copy(src);
+    struct consumer *c = ledger_owner(src);
+    if (c && copy)
+        ledger_list(c, copy, CALL_rd_kafka_topic_partition_list_copy);
+    return copy;
+}
+
+#define GIVEN_BACK(name, type, thing)                                                                        \
+    PUBLIC void name(type *thing)                                                                            \
+    {                                                                                                        \
+        const struct library *lib = whose(ledger_back(thing), CALLER);                                       \
+        if (lib && lib->name)                                                                                \
+            lib->name(thing);                                                                                \
+    }
+GIVEN_BACK(rd_kafka_message_destroy, rd_kafka_message_t, rkmessage)
+GIVEN_BACK(rd_kafka_topic_partition_list_destroy, rd_kafka_topic_partition_list_t, rkparlist)
+
+PUBLIC void rd_kafka_event_destroy(rd_kafka_event_t *rkev)
+{
+    const struct library *lib = whose(ledger_owner(rkev), CALLER);
+    if (lib && lib->rd_kafka_event_destroy)
+        event_back(lib, rkev);
+}
+
+PUBLIC rd_kafka_topic_partition_list_t *
+rd_kafka_topic_partition_list_copy(const rd_kafka_topic_partition_list_t *src)
+{
+    const struct library *lib = whose(ledger_owner(src), CALLER);
+    return lib && lib->rd_kafka_topic_partition_list_copy ? list_copied(lib, src) : FAIL_NONE;
+}
 
 /* ------------------------------------------------------------------ state of the thread and of confs */
 
@@ -807,14 +977,34 @@ PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, si
     static void *event_##i(rd_kafka_event_t *rkev)                                                           \
     {                                                                                                        \
         return commit_opaque(library_at(i)->rd_kafka_event_opaque(rkev));                                    \
+    }                                                                                                        \
+    static void message_##i(rd_kafka_message_t *m)                                                           \
+    {                                                                                                        \
+        ledger_back(m);                                                                                      \
+        library_at(i)->rd_kafka_message_destroy(m);                                                          \
+    }                                                                                                        \
+    static void event_back_##i(rd_kafka_event_t *rkev)                                                       \
+    {                                                                                                        \
+        event_back(library_at(i), rkev);                                                                     \
+    }                                                                                                        \
+    static void list_##i(rd_kafka_topic_partition_list_t *list)                                              \
+    {                                                                                                        \
+        ledger_back(list);                                                                                   \
+        library_at(i)->rd_kafka_topic_partition_list_destroy(list);                                          \
+    }                                                                                                        \
+    static rd_kafka_topic_partition_list_t *copy_##i(const rd_kafka_topic_partition_list_t *list)            \
+    {                                                                                                        \
+        return list_copied(library_at(i), list);                                                             \
     }
 FOR_LIBRARIES(X)
 #undef X
 
 void *odd_entry(int call, int library)
 {
-#define X(i) {(void *)new_##i, (void *)last_##i, (void *)dup_##i, (void *)dup_filter_##i, (void *)event_##i},
-    static void *const entries[][5] = {FOR_LIBRARIES(X)};
+#define X(i)                                                                                                 \
+    {(void *)new_##i,     (void *)last_##i,       (void *)dup_##i,  (void *)dup_filter_##i, (void *)event_##i, \
+     (void *)message_##i, (void *)event_back_##i, (void *)list_##i, (void *)copy_##i},
+    static void *const entries[][9] = {FOR_LIBRARIES(X)};
 #undef X
     if (library >= (int)(sizeof(entries) / sizeof(*entries)))
         return NULL;
@@ -824,6 +1014,10 @@ void *odd_entry(int call, int library)
     case CALL_rd_kafka_conf_dup: return entries[library][2];
     case CALL_rd_kafka_conf_dup_filter: return entries[library][3];
     case CALL_rd_kafka_event_opaque: return entries[library][4];
+    case CALL_rd_kafka_message_destroy: return entries[library][5];
+    case CALL_rd_kafka_event_destroy: return entries[library][6];
+    case CALL_rd_kafka_topic_partition_list_destroy: return entries[library][7];
+    case CALL_rd_kafka_topic_partition_list_copy: return entries[library][8];
     default: return NULL;
     }
 }

@@ -51,13 +51,28 @@ const char *options_nearest(const char *name)
     return best;
 }
 
+/* Does the value fit a word of the list? "exit:N" takes a number of 0 to 255. */
+static int fits(const char *word, size_t len, const char *value, int *number)
+{
+    *number = 0;
+    if (strlen(value) == len && memcmp(word, value, len) == 0 && word[len - 1] != 'N')
+        return 1;
+    if (len < 3 || memcmp(word + len - 2, ":N", 2) != 0 || strncmp(value, word, len - 1) != 0)
+        return 0;
+    const char *p = value + len - 1;
+    while (*p >= '0' && *p <= '9' && *number <= 255)
+        *number = *number * 10 + (*p++ - '0');
+    return p != value + len - 1 && !*p && *number <= 255;
+}
+
 static int choose(int *to, const char *name, const char *value, const char *values, complain_f *complain)
 {
     int n = 0;
     for (const char *p = values; *p; n++) {
         size_t len = strcspn(p, " ");
-        if (strlen(value) == len && memcmp(p, value, len) == 0) {
-            *to = n;
+        int number;
+        if (fits(p, len, value, &number)) {
+            *to = n | number << 8;
             return 0;
         }
         p += len + (p[len] == ' ');

@@ -4,7 +4,11 @@
 #ifndef RDGATE_OPTIONS_H
 #define RDGATE_OPTIONS_H
 
-enum mode { SERIALIZE, LIFETIME, REFUSE, OBSERVE, OFF }; /* the order of options.def */
+/* The order of options.def. */
+enum mode { SERIALIZE, LIFETIME, REFUSE, OBSERVE, OFF };
+enum format { FORMAT_TEXT, FORMAT_JSON };
+enum on_deadlock { ON_DEADLOCK_REPORT, ON_DEADLOCK_ABORT, ON_DEADLOCK_EXIT };
+enum owner_stack { OWNER_STACK_DEADLOCK, OWNER_STACK_ALWAYS, OWNER_STACK_NEVER };
 
 struct options {
 #define CHOICE(NAME, field, ...) int field;

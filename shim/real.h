@@ -21,8 +21,7 @@
     X(rd_kafka_error_destroy)                                                                                \
     X(rd_kafka_event_type)                                                                                   \
     X(rd_kafka_event_error)                                                                                  \
-    X(rd_kafka_event_destroy)                                                                                \
-    X(rd_kafka_message_destroy)                                                                              \
+    X(rd_kafka_event_topic_partition_list)                                                                   \
     X(rd_kafka_topic_name)                                                                                   \
     X(rd_kafka_conf_get)                                                                                     \
     X(rd_kafka_conf_set_rebalance_cb)                                                                        \

@@ -21,6 +21,7 @@ static struct self *free_list;
 static struct lock pool;
 static pthread_key_t at_exit;
 static _Atomic int key_made;
+static _Atomic uint32_t ids;
 
 static void thread_ends(void *p)
 {
@@ -70,6 +71,7 @@ struct self *self_make(void)
     memset(s, 0, sizeof(*s));
     prctl(PR_GET_NAME, name);
     s->tid = (int)syscall(SYS_gettid);
+    s->id = atomic_fetch_add(&ids, 1) + 1;
     s->thread = pthread_self();
     /* librdkafka names its threads rdk:main, rdk:brokerN, rdk:bg (rdkafka.c, rdkafka_broker.c). */
     s->librdkafka = s->unusual = strncmp(name, "rdk:", 4) == 0;

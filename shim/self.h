@@ -34,6 +34,9 @@ struct visit {
     struct visit *outer; /* the call that this thread was in when it began this one */
     const struct library *lib;
     uintptr_t frame;           /* address of the wrapper's frame */
+    const void *caller;        /* return address */
+    _Atomic uint32_t sequence; /* one more for each call that had this place: the watchdog's only clock */
+    _Atomic uint32_t windows;  /* one more for each callback */
     int64_t deadline;          /* own timeout, FOREVER if none */
     bool timed;                /* has a timeout other than 0: worth a yield */
     struct visit *next, *prev; /* in the gate's list of occupants, or in a waiting line */
@@ -46,6 +49,8 @@ struct visit {
     struct object *object; /* the queue polled or destroyed, if that is how the consumer was named */
     int overtaken;         /* waiting POLL: how many calls went before it */
     _Atomic int window;    /* depth of application callbacks running in it */
+    uint8_t callback;      /* the latest of them: enum callback + 1 */
+    bool draining;         /* a destroy that waits for the guards */
     bool alien;            /* polls a queue that carries no consumer queue: a GUARD that can be woken */
     bool guard;            /* counted among the guards */
     bool yielded;          /* a yield was sent to it since it entered the library */
@@ -58,7 +63,14 @@ struct visit {
     char end[];
 };
 
-#define VISITS 8
+#define VISITS      8
+#define WAIT_FRAMES 24
+
+/* What the watchdog remembers of a visit between two looks (watch.c only). */
+struct watched {
+    uint32_t sequence, windows;
+    int64_t since, callback_since;
+};
 
 struct self {
     struct visit visits[VISITS];
@@ -75,6 +87,12 @@ struct self {
     rd_kafka_resp_err_t last_real;  /* … while the real one still says this */
     bool last_set;
     struct self *next_free;
+    uint32_t id; /* never given twice: records are reused, threads are not */
+    /* The stack that the thread took of itself as its last wait at a gate began; whole if the number is even. */
+    _Atomic uint32_t stack_number;
+    int stack_frames;
+    uintptr_t stack[WAIT_FRAMES];
+    struct watched watched[VISITS];
 };
 
 extern __thread struct self *rdg_self;
@@ -86,6 +104,13 @@ static inline struct self *self_get(void)
     struct self *s = rdg_self;
     return s ? s : self_make();
 }
+/* Of this thread alone, so no locked instruction. */
+static inline void visit_begins(struct visit *v)
+{
+    atomic_store_explicit(&v->sequence, atomic_load_explicit(&v->sequence, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
 /* Pushes a visit; NULL if this thread is nested too deep to keep a record of it. */
 static inline struct visit *self_push(struct self *s)
 {
@@ -93,6 +118,7 @@ static inline struct visit *self_push(struct self *s)
         return NULL;
     struct visit *v = &s->visits[s->used++];
     v->outer = s->top;
+    visit_begins(v);
     s->top = v;
     return v;
 }

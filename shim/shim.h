@@ -5,6 +5,7 @@
 #define RDGATE_SHIM_H
 
 #include "handle.h"
+#include "ledger.h"
 #include "options.h"
 #include "real.h"
 
@@ -73,6 +74,7 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
         return false;
     struct visit *v = &s->visits[0];
     memset(&v->lane, 0, offsetof(struct visit, end) - offsetof(struct visit, lane));
+    visit_begins(v);
     v->call = call;
     v->class = class;
     v->traits = traits;
@@ -81,6 +83,7 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
     v->outer = NULL;
     v->lib = lib;
     v->frame = frame;
+    v->caller = caller;
     v->timed = timeout == -1 || timeout > 0;
     v->deadline = timeout == -1 ? FOREVER : timeout > 0 ? timeout * 1000000LL + coarse_ns() : 0;
     atomic_store_explicit(&v->state, INSIDE, memory_order_relaxed);
@@ -100,8 +103,11 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
         rdg_out(e);
         return false;
     }
-    if (class == POLL && v->timed)
-        e->error = errno;
+    if (class == POLL) {
+        ledger_polled(c, s);
+        if (v->timed)
+            e->error = errno;
+    }
     return true;
 }
 

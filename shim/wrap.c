@@ -6,6 +6,7 @@
 #include "elf.h"
 #include "fail.h"
 #include "notes.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -62,6 +63,7 @@ static bool no(struct entry *e, int code, const struct question *q, bool dead)
 static bool in_child(struct entry *e, struct consumer *c, const struct question *q)
 {
     report_once(USE_AFTER_FORK, c, q->call, NULL, -1);
+    watch_in_child();
     uint8_t class = rdg_calls[q->call].class;
     if (rdg_options.mode == OBSERVE || class >= GUARD || (class == DEATH && q->kind != HANDLE_KIND))
         return straight(e, c->lib, q->call);
@@ -79,6 +81,7 @@ static inline void describe(struct visit *v, struct entry *e, struct consumer *c
     v->self = e->self;
     v->lib = c->lib;
     v->frame = q->frame;
+    v->caller = q->caller;
     v->deadline = timeout == -1 ? FOREVER : timeout > 0 ? timeout * 1000000LL : 0;
     v->timed = timeout == -1 || timeout > 0;
     memset(&v->lane, 0, offsetof(struct visit, end) - offsetof(struct visit, lane));
@@ -138,10 +141,9 @@ static bool enter_guard(struct entry *e, struct visit *v, const struct question 
             return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, true);
         }
     }
-    if (v->class == POLL) {
-        v->deadline += v->timed && v->deadline != FOREVER ? now_ns() : 0;
+    v->deadline += v->timed && v->deadline != FOREVER ? now_ns() : 0;
+    if (v->class == POLL)
         cut_timeout(v, q->timeout_ms);
-    }
     e->visit = v;
     return true;
 }
@@ -239,8 +241,11 @@ bool rdg_in(struct entry *e, const struct question *q)
     describe(v, e, c, q);
     if (v->timed)
         e->error = errno;
-    if (class == POLL)
+    if (class == POLL) {
         find_lane(v, c, o, q);
+        if (!v->alien)
+            ledger_polled(c, s);
+    }
     else if (class == DEATH && q->kind != HANDLE_KIND)
         v->object = o;
     if (class == GUARD || (v->alien && !(v->traits & BATCH)))
@@ -378,6 +383,13 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
 
 /* The row's columns are constants here, so of each body only what the class needs is left. */
 #define BODY_value(result, name, parameters, arguments, key, class_, fail, timeout, traits_)                 \
+    BODY(result, name, parameters, arguments, key, class_, fail, timeout, traits_, (void)0)
+#define BODY_noted(result, name, parameters, arguments, key, class_, fail, timeout, traits_)                 \
+    BODY(result, name, parameters, arguments, key, class_, fail, timeout, traits_,                           \
+         odd_note(&e, CALL_##name, SECOND arguments, (long)(intptr_t)r))
+#define SECOND(...)         SECOND_(__VA_ARGS__, 0, 0)
+#define SECOND_(a, b, ...)  (const void *)(uintptr_t)(b)
+#define BODY(result, name, parameters, arguments, key, class_, fail, timeout, traits_, note)                 \
     PUBLIC result name parameters                                                                            \
     {                                                                                                        \
         struct entry e;                                                                                      \
@@ -389,10 +401,18 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
                 return FAIL_##fail;                                                                          \
         }                                                                                                    \
         result r = e.lib->name arguments;                                                                    \
-        if (!e.visit || (!((traits_)&EVENT) && lonely_out(&e)))                                              \
+        if (!e.visit)                                                                                        \
             return r;                                                                                        \
-        while (class_ == POLL && rdg_again(&e, !r, TIMEOUT_##timeout))                                       \
+        note;                                                                                                \
+        if (((traits_)&MESSAGE) && r)                                                                        \
+            ledger_out(e.consumer, DEBT_MESSAGE, (const void *)(uintptr_t)r, CALL_##name);                   \
+        if (!((traits_)&EVENT) && lonely_out(&e))                                                            \
+            return r;                                                                                        \
+        while (class_ == POLL && rdg_again(&e, !r, TIMEOUT_##timeout)) {                                     \
             r = e.lib->name arguments;                                                                       \
+            if (((traits_)&MESSAGE) && r)                                                                    \
+                ledger_out(e.consumer, DEBT_MESSAGE, (const void *)(uintptr_t)r, CALL_##name);               \
+        }                                                                                                    \
         if (class_ == POLL && r && odd_result(&e, CALL_##name, (void *)(uintptr_t)r))                        \
             r = 0;                                                                                           \
         rdg_out(&e);                                                                                         \
@@ -413,6 +433,7 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
 #define BODY_odd(...)
 
 bool odd_result(struct entry *e, int call, void *result);
+void odd_note(const struct entry *e, int call, const void *second, long result);
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define CALL(kind, result, name, parameters, arguments, key, class, fail, timeout, traits)                   \
