@@ -41,4 +41,24 @@ struct call_info {
 
 extern const struct call_info rdg_calls[CALL_COUNT];
 
+/* open -> closing -> closed -> destroying -> gone (DESIGN 3). */
+enum life { OPEN, CLOSING, CLOSING_QUEUE, CLOSED, DESTROYING, GONE };
+
+/* Application callbacks that we wrap, in the order of callback.c. */
+#define FOR_CALLBACKS(X)                                                                                     \
+    X(rebalance_cb)                                                                                          \
+    X(offset_commit_cb)                                                                                      \
+    X(stats_cb)                                                                                              \
+    X(error_cb)                                                                                              \
+    X(throttle_cb)                                                                                           \
+    X(oauthbearer_token_refresh_cb)                                                                          \
+    X(consume_cb)
+
+enum callback {
+#define X(name) CB_##name,
+    FOR_CALLBACKS(X)
+#undef X
+        CB_COUNT
+};
+
 #endif

@@ -49,8 +49,26 @@ static void in_forked_child(void)
     watch_after_fork();
 }
 
+struct unclosed {
+    struct consumer *found[8];
+    int count;
+};
+
+static void is_open(struct consumer *c, void *with)
+{
+    struct unclosed *u = with;
+    if (c->is_consumer && c->rk && !c->forked && atomic_load(&c->life) == OPEN &&
+        u->count < (int)(sizeof(u->found) / sizeof(*u->found)))
+        u->found[u->count++] = c;
+}
+
 __attribute__((destructor)) static void stop(void)
 {
+    struct unclosed u = {.count = 0};
+    if (rdg_awake)
+        consumers_each(is_open, &u);
+    for (int i = 0; i < u.count; i++)
+        report(UNCLOSED_AT_EXIT, u.found[i], CALL_rd_kafka_new, NULL, -1);
     report_exit();
 }
 

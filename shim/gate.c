@@ -651,8 +651,8 @@ static bool collides(struct consumer *c, const struct visit *v)
     if (rdg_options.mode != REFUSE || v->class > CALL || c->life != OPEN)
         return false;
     const struct visit *o = blocker(c, v);
-    if (o)
-        report_once(COLLISION, c, v->call, o, -1);
+    if (o && report_first(COLLISION, c))
+        report_variant(COLLISION, COLLISION_REFUSED, c, v->call, o, -1);
     return o != NULL;
 }
 

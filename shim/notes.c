@@ -5,51 +5,47 @@
 #include "notes.h"
 #include "gate.h"
 #include "options.h"
+#include "peek.h"
+#include "report.h"
+#include "say.h"
+#include "see.h"
 #include "shim.h"
+#include "stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static _Atomic long written, dropped;
 static int log_fd = STDERR_FILENO;
 
-static const struct {
-    const char *code, *says;
-} words[] = {
-    [GATE_PASSED] = {"gate-passed", "was let through beside"},
-    [COLLISION] = {"collision", "met"},
-    [DESTROY_DRAINED] = {"destroy-drained", "came while calls were inside and waited for them"},
-    [HANDLE_LEAKED] =
-        {"handle-leaked",
-         "could not wait until all calls were out: the handle is left alone, its memory is lost"},
-    [USE_AFTER_CLOSE] = {"use-after-close", "came after the consumer was closed and was refused"},
-    [USE_AFTER_DESTROY] = {"use-after-destroy", "came after the handle was destroyed and was refused"},
-    [DOUBLE_CLOSE] = {"double-close", "came after the consumer was closed"},
-    [DOUBLE_DESTROY] = {"double-destroy", "came after the handle was destroyed and was ignored"},
-    [USE_AFTER_FORK] = {"use-after-fork",
-                        "on a handle of the parent process, whose threads do not exist here"},
-    [OWNER_GONE] = {"owner-gone", "its thread has ended inside this call; the gate is free again"},
-    [CALLBACK_ESCAPED] =
-        {"callback-escaped",
-         "was left by an exception or longjmp out of a callback; the gate is free again, librdkafka may "
-         "not be"},
-};
+/* In pieces that a pipe takes whole, so that no write waits for a reader. */
+static void put(const char *bytes, size_t n)
+{
+    int saved = errno;
+    while (n) {
+        size_t piece = n < PIPE_BUF ? n : PIPE_BUF;
+        struct pollfd p = {log_fd, POLLOUT, 0};
+        ssize_t done = poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) ? write(log_fd, bytes, piece) : -1;
+        if (done <= 0) {
+            dropped++;
+            break;
+        }
+        bytes += done;
+        n -= (size_t)done;
+    }
+    errno = saved;
+}
 
 static void line(struct text *t)
 {
-    int saved = errno;
-    struct pollfd p = {log_fd, POLLOUT, 0};
     text_add(t, "\n");
-    if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT)) {
-        if (write(log_fd, t->bytes, t->used) < 0)
-            dropped++;
-    } else {
-        dropped++;
-    }
-    errno = saved;
+    put(t->bytes, t->used);
 }
 
 static void begin(struct text *t, const char *what)
@@ -60,98 +56,148 @@ static void begin(struct text *t, const char *what)
     text_add(t, what);
 }
 
-static void name_thread(struct text *t, int tid)
+/* The next report's number; 0: the budget is used up. */
+static long next_number(void)
 {
-    char name[20] = "";
-    struct text path = {0};
-    text_add(&path, "/proc/self/task/");
-    text_number(&path, tid);
-    text_add(&path, "/comm");
-    int fd = open(text_end(&path), O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ssize_t n = read(fd, name, sizeof(name) - 1);
-        name[n > 0 ? n - 1 : 0] = 0;
-        close(fd);
-    }
-    text_add(t, "thread ");
-    text_number(t, tid);
-    if (name[0]) {
-        text_add(t, " \"");
-        text_escaped(t, name, 16);
-        text_add(t, "\"");
-    }
-}
-
-static void name_consumer(struct text *t, const struct consumer *c)
-{
-    text_add(t, " on consumer \"");
-    text_escaped(t, c->name, 64);
-    text_add(t, "\"");
-    if (c->group[0]) {
-        text_add(t, " of group \"");
-        text_escaped(t, c->group, 64);
-        text_add(t, "\"");
-    }
-}
-
-void report(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms)
-{
-    int saved = errno;
     long n = ++written;
-    if (n > rdg_options.reports + 1) {
-        errno = saved;
-        return;
-    }
-    struct text t = {0};
-    if (n > rdg_options.reports) {
+    if (n <= rdg_options.reports)
+        return n;
+    if (n == rdg_options.reports + 1) {
+        struct text t = {0};
         begin(&t, "");
         text_number(&t, rdg_options.reports);
         text_add(&t, " findings written, further ones are only counted (RDGATE_REPORTS)");
         line(&t);
-        errno = saved;
+    }
+    return 0;
+}
+
+/* Room for one report and what it is made of: not on the stack of a thread that we do not know, and not from the
+ * heap, which the application may be in the middle of. */
+struct scratch {
+    struct seen_consumer consumer;
+    struct seen_thread thread[2];
+    char bytes[32 * 1024];
+};
+
+static struct scratch *scratch_make(void)
+{
+    void *p = mmap(NULL, sizeof(struct scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void say(struct scratch *k, const struct snapshot *s, const struct verdict *v, long number)
+{
+    put(k->bytes, rdg_options.format == FORMAT_JSON ? report_json(k->bytes, sizeof(k->bytes), s, v, number)
+                                                    : report_text(k->bytes, sizeof(k->bytes), s, v, number));
+}
+
+long notes_report(const struct snapshot *s, const struct verdict *v)
+{
+    int saved = errno;
+    long n = next_number();
+    struct scratch *k = n ? scratch_make() : NULL;
+    if (k) {
+        say(k, s, v, n);
+        munmap(k, sizeof(*k));
+    }
+    errno = saved;
+    return n;
+}
+
+void notes_moving(const struct snapshot *s, const struct verdict *v, long of, int64_t lasted)
+{
+    struct scratch *k = scratch_make();
+    if (!k)
+        return;
+    put(k->bytes, rdg_options.format == FORMAT_JSON
+                      ? report_moving_json(k->bytes, sizeof(k->bytes), s, v, of, lasted)
+                      : report_moving_text(k->bytes, sizeof(k->bytes), s, v, of, lasted));
+    munmap(k, sizeof(*k));
+}
+
+static void see_call_of(const struct visit *v, struct seen_thread *t, int64_t clock)
+{
+    struct seen_call *call = &t->call[t->calls++];
+    see_call(v, call, clock);
+    call->consumer = 0;
+    place_name(call->caller.address, &call->caller);
+}
+
+/* A thread with its call, which may not have become a visit. */
+static void see_party(struct seen_thread *t, const struct self *s, const struct visit *v, int call, int64_t clock)
+{
+    t->tid = s ? s->tid : (int)syscall(SYS_gettid);
+    peek_name(t->tid, t->name);
+    t->sleep = SLEEP_UNKNOWN;
+    t->syscall = -1;
+    t->asleep = -1;
+    if (v && v->call == call) {
+        see_call_of(v, t, clock);
         return;
     }
-    begin(&t, "finding: ");
-    text_add(&t, words[f].code);
-    text_add(&t, ": ");
-    text_add(&t, rdg_calls[call].name);
-    name_consumer(&t, c);
-    text_add(&t, ", ");
-    name_thread(&t, other && other->call == call && (f == OWNER_GONE || f == CALLBACK_ESCAPED)
-                        ? other->self->tid
-                        : (rdg_self ? rdg_self->tid : getpid()));
-    text_add(&t, ", ");
-    text_add(&t, words[f].says);
-    if (other && (f == GATE_PASSED || f == COLLISION || f == HANDLE_LEAKED)) {
-        text_add(&t, f == HANDLE_LEAKED ? "; still inside: " : " ");
-        text_add(&t, rdg_calls[other->call].name);
-        text_add(&t, " of ");
-        name_thread(&t, other->self->tid);
-        if (atomic_load(&other->window))
-            text_add(&t, " (in a callback of the application)");
+    t->calls = 1;
+    t->call[0] = (struct seen_call){.call = (uint16_t)call,
+                                    .class = rdg_calls[call].class,
+                                    .state = SEEN_INSIDE,
+                                    .age = -1,
+                                    .waiting = -1,
+                                    .callback_age = -1};
+}
+
+void report_variant(enum finding f, enum note note, struct consumer *c, int call, const struct visit *other,
+                    int64_t ms)
+{
+    int saved = errno;
+    long n = next_number();
+    struct scratch *k = n ? scratch_make() : NULL;
+    if (k) {
+        int64_t clock = now_ns() / 1000000;
+        struct snapshot s = {.consumers = c ? 1 : 0, .consumer = &k->consumer, .thread = k->thread};
+        struct verdict v = {.finding = f, .consumer = c ? 0 : -1, .call = (uint16_t)call, .age = ms, .note = note};
+        see_process(&s);
+        if (c)
+            see_consumer(c, &k->consumer, clock);
+        /* What became of another thread's call is about that thread alone. */
+        bool theirs = other && (f == OWNER_GONE || f == CALLBACK_ESCAPED);
+        const struct self *me = theirs ? other->self : rdg_self;
+        const struct visit *mine = theirs ? other : me ? me->top : NULL;
+        if (c) {
+            see_party(&k->thread[s.threads], me, mine, call, clock);
+            v.party[v.parties++] = (short)s.threads++;
+        }
+        if (other && !theirs) {
+            see_party(&k->thread[s.threads], other->self, other, other->call, clock);
+            v.party[v.parties++] = (short)s.threads++;
+        }
+        say(k, &s, &v, n);
+        munmap(k, sizeof(*k));
     }
-    if (ms >= 0) {
-        text_add(&t, " after ");
-        text_duration(&t, ms);
-    }
-    if ((f == USE_AFTER_CLOSE || f == USE_AFTER_DESTROY || f == DOUBLE_CLOSE || f == DOUBLE_DESTROY) &&
-        c->killer_call) {
-        text_add(&t, "; ");
-        text_add(&t, c->killer_call);
-        text_add(&t, " was called ");
-        text_duration(&t, (now_ns() - c->killed_at) / 1000000);
-        text_add(&t, " ago by thread ");
-        text_number(&t, c->killer_tid);
-    }
-    line(&t);
     errno = saved;
+}
+
+void report(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms)
+{
+    report_variant(f, NOTE_NONE, c, call, other, ms);
+}
+
+bool report_first(enum finding f, struct consumer *c)
+{
+    return !(atomic_fetch_or(&c->reported, 1u << f) & (1u << f));
 }
 
 void report_once(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms)
 {
-    if (atomic_fetch_or(&c->reported, 1u << f) & (1u << f))
-        return;
-    report(f, c, call, other, ms);
+    if (report_first(f, c))
+        report(f, c, call, other, ms);
+}
+
+void report_not_covered(const char *file, enum note note)
+{
+    struct snapshot s = {0};
+    struct verdict v = {.finding = NOT_COVERED, .consumer = -1, .age = -1, .note = note, .about = file};
+    see_process(&s);
+    notes_report(&s, &v);
 }
 
 void report_option(const char *sentence)

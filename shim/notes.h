@@ -1,22 +1,33 @@
 /*
- * notes.h: findings said on the spot by the thread that meets them. Each goes to stderr (or RDGATE_LOG) at
- * once, within the budget RDGATE_REPORTS. May be called with any lock held: one write(2), nothing that waits
- * for anybody in this process.
+ * notes.h: where findings are said: on stderr or RDGATE_LOG, within the budget RDGATE_REPORTS. What an application's
+ * thread meets is said on the spot by that thread; what the watchdog finds, by the watchdog.
+ * May be called with any lock held but the registry's: nothing here waits for anybody in this process.
  */
 #ifndef RDGATE_NOTES_H
 #define RDGATE_NOTES_H
 
-#include "say.h"
 #include "verdict.h"
 
 struct consumer;
 struct library;
 struct visit;
 
-/* The call met something worth saying. `other`: the second party, or NULL. `ms`: how long, or -1. */
+/* This thread's call met something worth saying. `other`: the second party, or NULL. `ms`: how long, or -1. */
 void report(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms);
+/* The same in one of the finding's variants. */
+void report_variant(enum finding f, enum note note, struct consumer *c, int call, const struct visit *other,
+                    int64_t ms);
+/* Is it the first time for this consumer? */
+bool report_first(enum finding f, struct consumer *c);
 /* As report, but only the first time for this consumer. */
 void report_once(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms);
+/* NOT_COVERED: librdkafka in this file, NULL: not known in which. */
+void report_not_covered(const char *file, enum note note);
+
+/* For the watchdog: says it and returns its number; 0 if it was only counted. */
+long notes_report(const struct snapshot *s, const struct verdict *v);
+void notes_moving(const struct snapshot *s, const struct verdict *v, long of, int64_t lasted);
+
 /* RDGATE_VERBOSE: the lines that prove that we are in. */
 void report_library(const struct library *lib);
 void report_exit(void);

@@ -98,10 +98,10 @@ PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t parti
 }
 
 /* A batch that was preempted goes on behind what it already has. */
-#define BATCH_LOOP(call)                                                                                     \
+#define BATCH_LOOP(again)                                                                                    \
     ssize_t got = 0, r;                                                                                      \
     do {                                                                                                     \
-        r = e.lib->call;                                                                                     \
+        r = e.lib->again;                                                                                    \
         if (r > 0)                                                                                           \
             got += r;                                                                                        \
     } while (e.visit && r >= 0 && (size_t)got < rkmessages_size && rdg_again(&e, true, &timeout_ms));        \
@@ -308,7 +308,11 @@ static void answered(const struct entry *e, const struct question *q,
         return;
     ledger_answer(c, q->call, list ? list->cnt : -1, code);
     if (misanswer(c, q->call, asked, list, code))
-        report(REBALANCE_MISANSWERED, c, q->call, NULL, -1);
+        report_variant(REBALANCE_MISANSWERED,
+                       code    ? MISANSWERED_PROTOCOL
+                       : !list ? MISANSWERED_NULL
+                               : MISANSWERED_LIST,
+                       c, q->call, NULL, -1);
 }
 
 PUBLIC rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions)
@@ -535,13 +539,14 @@ static void begins_to_end(const struct entry *e, const struct question *q)
     int owed = c->life == CLOSED ? 0 : atomic_load(&c->unanswered);
     bool debt = owed && (r->returned || r->event) &&
                 (c->cooperative || owed != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS);
+    bool debt_is_answer = debt;
     if (death && !debt) {
         struct debt debts[DEBTS];
         ledger_debts(c, debts, now_ns() / 1000000);
         debt = debts[DEBT_MESSAGE].count || debts[DEBT_EVENT].count || debts[DEBT_LIST].count;
     }
     if (debt)
-        report(CLOSE_DEBT, c, q->call, NULL, -1);
+        report_variant(CLOSE_DEBT, debt_is_answer ? OWES_ANSWER : OWES_OBJECTS, c, q->call, NULL, -1);
     if (death && !c->closed_by_us && e->self && c->made_by != e->self->id && !ledger_has_polled(c, e->self))
         report(FINALIZER_DESTROY, c, q->call, NULL, -1);
 }
@@ -663,7 +668,10 @@ PUBLIC rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, cha
     if (!in)
         return FAIL_NONE;
     if (library_inside(q.caller) == e.lib) /* the inner handle of a share consumer */
+    {
+        atomic_fetch_add(&rdg_uncounted, 1);
         return e.lib->rd_kafka_new(type, conf, errstr, errstr_size);
+    }
     return give_birth(e.lib, type, conf, errstr, errstr_size);
 }
 

@@ -4,6 +4,8 @@
 #ifndef RDGATE_PEEK_H
 #define RDGATE_PEEK_H
 
+#include "snapshot.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,5 +15,8 @@
 bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to);
 /* The stack pointer of a thread that sleeps in the kernel; 0 if it runs or cannot be seen. */
 uintptr_t stack_pointer(int tid);
+void peek_start(void);
+void peek_thread(int tid, struct seen_thread *t);
+void peek_name(int tid, char name[16]);
 
 #endif

@@ -151,6 +151,7 @@ struct seen_consumer {
     int64_t ended_age;
     int made_tid;
     int64_t made_age;
+    int made_pid; /* 0: not known */
 };
 
 struct snapshot {
@@ -162,5 +163,39 @@ struct snapshot {
     const struct seen_thread *thread;
     const struct edge *edge;
 };
+
+/* A count beyond this is nonsense, and read as none. */
+#define SNAPSHOT_MOST 65536
+
+static inline int seen_count(int count, const void *array)
+{
+    return array && count > 0 && count <= SNAPSHOT_MOST ? count : 0;
+}
+
+/* The thread, consumer, edge or call with this index; NULL if there is none. */
+static inline const struct seen_thread *thread_at(const struct snapshot *s, int i)
+{
+    return i >= 0 && i < seen_count(s->threads, s->thread) ? &s->thread[i] : 0;
+}
+
+static inline const struct seen_consumer *consumer_at(const struct snapshot *s, int i)
+{
+    return i >= 0 && i < seen_count(s->consumers, s->consumer) ? &s->consumer[i] : 0;
+}
+
+static inline const struct edge *edge_at(const struct snapshot *s, int i)
+{
+    return i >= 0 && i < seen_count(s->edges, s->edge) ? &s->edge[i] : 0;
+}
+
+static inline int calls_of(const struct seen_thread *t)
+{
+    return t->calls < SEEN_CALLS ? t->calls : SEEN_CALLS;
+}
+
+static inline const struct seen_call *innermost(const struct seen_thread *t)
+{
+    return calls_of(t) > 0 ? &t->call[calls_of(t) - 1] : 0;
+}
 
 #endif

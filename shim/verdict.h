@@ -17,6 +17,51 @@ enum finding {
 
 #define PARTIES 8
 
+/* Variants of findings; each has its row of words in findings.def. */
+enum note {
+    NOTE_NONE,
+    /* DEADLOCK */
+    LOOP_MUTEX,  /* a mutex and a gate, or mutexes */
+    LOOP_GATES,  /* gates alone */
+    LOOP_ANSWER, /* a close and the callback that owes the answer */
+    LOOP_SELF,   /* one thread and its own mutex */
+    /* STUCK_CALL */
+    STUCK_INSIDE,    /* in librdkafka, or past its timeout */
+    STUCK_CALLBACK,  /* a callback runs */
+    STUCK_NESTED,    /* a call inside a callback */
+    STUCK_AT_GATE,   /* waits at the gate */
+    STUCK_RETURNING, /* its callback is over, a borrower is not */
+    /* CLOSE_STUCK, DESTROY_STUCK; the last three CLOSE_DEBT as well */
+    END_CALLBACK, /* in a callback that does not return */
+    OWES_ANSWER,
+    OWES_OBJECTS,
+    OWES_NOTHING,
+    /* REBALANCE_UNANSWERED */
+    ANSWER_RETURNED,    /* now: the callback returned */
+    ANSWER_EVENT,       /* now: the event was destroyed */
+    ANSWER_LATE,        /* stuck_ms after the callback returned */
+    ANSWER_LATE_EVENT,  /* stuck_ms after the event was delivered and destroyed */
+    ANSWER_LATE_HELD,   /* stuck_ms after the event was delivered; the application still has it */
+    ANSWER_CLOSE_BEGINS,
+    /* REBALANCE_MISANSWERED */
+    MISANSWERED_NULL,     /* an assignment, answered with NULL */
+    MISANSWERED_LIST,     /* a revocation, answered with partitions */
+    MISANSWERED_PROTOCOL, /* refused: answer_code says how */
+    /* POLL_GAP, POLL_EXCEEDED: the thread that polls */
+    POLLER_OUTSIDE, /* is in no call of librdkafka */
+    POLLER_INSIDE,  /* is in another call */
+    POLLER_AT_GATE, /* wants to poll and waits at the gate */
+    POLLER_GONE,    /* is not there any more */
+    /* COLLISION: what came of it; NOTE_NONE: nothing was changed */
+    COLLISION_REFUSED,
+    /* NOT_COVERED; NOTE_NONE: why is not known */
+    COVER_STATIC, /* librdkafka is linked into the executable */
+    COVER_HIDDEN, /* into a library that binds its own copy */
+    NOTES
+};
+
+enum { CODE_ASSIGN = -175, CODE_REVOKE = -174 }; /* RD_KAFKA_RESP_ERR__…_PARTITIONS */
+
 /* One finding about a snapshot: what report.c needs besides the snapshot itself. */
 struct verdict {
     enum finding finding;
@@ -24,14 +69,21 @@ struct verdict {
     short parties;        /* threads that matter, T1 first; for a deadlock the loop in order */
     short party[PARTIES]; /* indices into the snapshot's threads */
     short edges;          /* DEADLOCK: the loop; edge[i] leads from party[i] to party[i + 1] */
-    short edge[PARTIES];
+    short edge[PARTIES]; /* -1: EDGE_ANSWER, found by verdict.c and not in the snapshot */
     uint16_t call; /* the call that it is about */
     short level;   /* of party[0]: which of its calls */
     int64_t age;   /* how long, -1: does not matter */
     int64_t limit; /* the limit that was reached, in ms */
-    int note;      /* which of the finding's variants (verdict.c) */
+    int note;      /* enum note */
     int hint;      /* known defect of librdkafka + 1, 0: none (defects.def) */
+    const char *about; /* NOT_COVERED: the file that librdkafka is in; else NULL */
 };
+
+/* Calls that end a consumer: not the destroy of a mere queue or topic. */
+bool call_closes(int call);
+bool call_destroys(int call);
+/* What the ledger says against a close or destroy of consumer c: OWES_*. Also for CLOSE_DEBT. */
+enum note verdict_owes(const struct seen_consumer *c, bool destroy);
 
 struct limits {
     int64_t stuck_ms;

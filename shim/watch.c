@@ -77,6 +77,8 @@ struct desk {
     struct place frame[PARTIES][SEEN_FRAMES];
 };
 
+_Atomic int rdg_uncounted;
+
 static struct lock starting;
 static pthread_t thread;
 static bool running; /* with `starting` */
@@ -526,10 +528,10 @@ static void look_for_others(void)
     int handles = 0;
     consumers_each(count_handle, &handles);
     int threads = library_threads();
-    bool more = threads > handles + library_uncounted();
+    bool more = threads > handles + atomic_load(&rdg_uncounted);
     if (more && before && !said) {
         said = true;
-        report(NOT_COVERED, NULL, 0, NULL, -1);
+        report_not_covered(NULL, NOTE_NONE);
     }
     before = more;
 }
@@ -552,7 +554,9 @@ static int look(void)
     consumers_each(walk_consumer, &w);
     for (int i = 0; i < w.notes; i++) {
         w.note[i]->rebalance.noted = true;
-        report(REBALANCE_UNANSWERED, w.note[i], CALL_rd_kafka_assign, NULL, -1);
+        struct consumer *c = w.note[i];
+        report_variant(REBALANCE_UNANSWERED, c->rebalance.event ? ANSWER_EVENT : ANSWER_RETURNED, c,
+                       CALL_rd_kafka_assign, NULL, now_ms - c->rebalance.at);
     }
     if (w.close && !desk) {
         void *p = mmap(NULL, sizeof(*desk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

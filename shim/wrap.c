@@ -12,12 +12,6 @@
 #include <stddef.h>
 #include <string.h>
 
-const struct call_info rdg_calls[CALL_COUNT] = {
-#define CALL(kind, result, name, parameters, arguments, key, class, fail, timeout, traits)                   \
-    {#name, class, traits},
-#include "calls.def"
-};
-
 _Atomic int rdg_awake;
 
 /* ------------------------------------------------------------------ the way in */
