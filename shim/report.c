@@ -598,6 +598,10 @@ static bool word_consumer(struct page *p, const struct view *w, const char *word
         return say_age(p, r->age);
     if (IS("answers"))
         return say(p, r->code == CODE_REVOKE ? "rd_kafka_assign(rk, NULL)" : "rd_kafka_assign");
+    if (IS("answering"))
+        return say(p, r->code == CODE_REVOKE
+                          ? "rd_kafka_assign(rk, NULL) (cooperative: rd_kafka_incremental_unassign)"
+                          : "rd_kafka_assign with its list (cooperative: rd_kafka_incremental_assign)");
     if (IS("answer"))
         return say(p, call_name(r->answer));
     if (IS("at"))
@@ -711,6 +715,10 @@ static void say_summary(struct page *p, const struct view *w)
             page_add(p, " ");
             page_add(p, call_name(w->v->call));
         }
+    }
+    if (w->v->about) {
+        page_add(p, " ");
+        page_escaped(p, w->v->about, 60);
     }
     if (w->c) {
         page_add(p, " on~");

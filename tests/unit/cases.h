@@ -110,7 +110,7 @@ static const char *make_case(int n)
 #define JUDGED     (verdicts(&snap, &limits, many, 8) > 0 ? (found = many[0], name) : "none")
 #define SPOT(f, variant, k)                                                                                  \
     (found.finding = (f), found.note = (variant), found.call = (k), found.parties = (short)snap.threads,     \
-     found.party[1] = 1, name)
+     found.party[1] = 1, threads[0].call[0].call = (k), name)
     const char *name;
     CASE("deadlock-mutex")
     {
