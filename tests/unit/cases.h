@@ -8,7 +8,10 @@
 #include "report.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+
+#define NAMED(field, name) snprintf(field, sizeof(field), "%s", name)
 
 static struct place frames[] = {{1, "libc.so.6", 0x90482, "pthread_mutex_lock"},
                                 {2, "billing", 0x3f10, "on_rebalance"},
@@ -39,7 +42,7 @@ static void thread_is(int i, int tid, const char *name, int call, int64_t age)
 {
     threads[i] =
         (struct seen_thread){.tid = tid, .sleep = SLEEP_FUTEX, .syscall = 202, .asleep = age, .calls = 1};
-    strncpy(threads[i].name, name, sizeof(threads[i].name) - 1);
+    NAMED(threads[i].name, name);
     threads[i].call[0] = call_of(call, 0, age);
     snap.threads = i + 1;
 }
@@ -51,13 +54,13 @@ static void fresh(void)
     memset(edges, 0, sizeof(edges));
     for (int i = 0; i < 2; i++) {
         struct seen_consumer *c = &consumers[i];
-        strcpy(c->name, i ? "audit-2#consumer-2" : "orders-7#consumer-1");
-        strcpy(c->group, "billing");
-        strcpy(c->version_text, "2.0.2");
+        NAMED(c->name, i ? "audit-2#consumer-2" : "orders-7#consumer-1");
+        NAMED(c->group, "billing");
+        NAMED(c->version_text, "2.0.2");
         c->version = 0x020002;
         c->last_poll = 1200;
         c->poll_tid = 4182;
-        strcpy(c->poll_thread, "main");
+        NAMED(c->poll_thread, "main");
         c->max_poll_ms = 300000;
         c->subscribed = true;
         c->last_commit = -1;
@@ -302,7 +305,7 @@ static const char *make_case(int n)
             r->answer_list = i ? 4 : -1;
             r->answer_code = i == 2 ? -172 : 0;
             r->answer_tid = 4182;
-            strcpy(r->answer_thread, "main");
+            NAMED(r->answer_thread, "main");
             return SPOT(REBALANCE_MISANSWERED, MISANSWERED_NULL + i, r->answer);
         }
     }
@@ -322,7 +325,7 @@ static const char *make_case(int n)
     consumers[0].ended_call = "rd_kafka_consumer_close";
     consumers[0].ended_tid = 4188;
     consumers[0].ended_age = 3200;
-    strcpy(consumers[0].ended_thread, "closer");
+    NAMED(consumers[0].ended_thread, "closer");
     CASE("use-after-close")
     return SPOT(USE_AFTER_CLOSE, NOTE_NONE, CALL_rd_kafka_commit);
     CASE("double-close")
