@@ -155,6 +155,10 @@ demo: all probes
 	@scripts/demo
 check: all probes clients
 	@scripts/check $(TESTS)
+# What reports look like, when they are meant to look different: renew, and read the difference.
+golden: $(B)/unit/report
+	@rm -f tests/golden/*
+	@$< tests/golden
 bench: all benches
 	@scripts/bench
 lint:
@@ -173,5 +177,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all probes units benches clients demo check bench lint format install clean FORCE
+.PHONY: all golden probes units benches clients demo check bench lint format install clean FORCE
 -include $(foreach d,shim cli probes unit bench calm calm/lib clients,$(wildcard $(B)/$(d)/*.d))

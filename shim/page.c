@@ -7,7 +7,7 @@
 
 static void put(struct page *p, char c)
 {
-    if (p->used + 1 >= p->size)
+    if (p->full || p->used + 1 >= p->size)
         p->full = true;
     else
         p->bytes[p->used++] = c;

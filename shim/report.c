@@ -1,7 +1,7 @@
 /*
- * report.c: a verdict about a snapshot in words. Pure: bytes into a buffer, from the snapshot, the verdict and
- * the tables findings.def and defects.def. It must not allocate, look at the process or trust an index; what
- * comes from the application is printed escaped, and what is not known is not printed.
+ * report.c: a verdict about a snapshot in words. Pure: bytes into a buffer, from the snapshot, the verdict
+ * and the tables findings.def and defects.def. It must not allocate, look at the process or trust an index;
+ * what comes from the application is printed escaped, and what is not known is not printed.
  */
 #include "report.h"
 #include "call.h"
@@ -46,12 +46,12 @@ static const char *const callbacks[] = {
 };
 static const char *const lives[] = {"open", "closing", "closing", "closed", "being destroyed", "destroyed"};
 static const char *const states[] = {"waiting", "inside", "returning"};
-static const char *const sleeps[] = {"unknown", "running", "mutex", "futex", "poll",   "read",
+static const char *const sleeps[] = {"unknown", "running", "mutex", "futex",   "poll", "read",
                                      "time",    "wait",    "disk",  "stopped", "gone"};
 static const char *const doings[] = {NULL,
                                      "is running",
                                      "sleeps in a pthread mutex",
-                                     "sleeps in a futex (a condition variable, a join or the lock of a runtime)",
+                                     "sleeps in a futex (condition variable, join or a lock)",
                                      "sleeps in poll, select or epoll",
                                      "sleeps in a read from a file or socket",
                                      "sleeps for a time of its own choice",
@@ -233,7 +233,10 @@ static void plural(struct page *p, int64_t n, const char *one, const char *many)
 
 static const char *kind_of(const struct seen_rebalance *r)
 {
-    return !r->code ? NULL : r->code == CODE_ASSIGN ? "ASSIGN" : r->code == CODE_REVOKE ? "REVOKE" : "rebalance";
+    return !r->code                 ? NULL
+           : r->code == CODE_ASSIGN ? "ASSIGN"
+           : r->code == CODE_REVOKE ? "REVOKE"
+                                    : "rebalance";
 }
 
 static bool say_rebalance(struct page *p, const struct seen_rebalance *r)
@@ -462,7 +465,11 @@ static void say_want(struct page *p, const struct view *w, int i)
         if (e->kind == EDGE_MUTEX)
             say_label(p, 'M', mutex_label(w, e->mutex));
         else
-            say_label(p, 'G', label(w->gate, w->gates, consumer_at(w->s, e->consumer) ? e->consumer : k ? k->consumer : -1));
+            say_label(p, 'G',
+                      label(w->gate, w->gates,
+                            consumer_at(w->s, e->consumer) ? e->consumer
+                            : k                            ? k->consumer
+                                                           : -1));
         page_add(p, e->kind == EDGE_MUTEX || e->kind == EDGE_GATE ? ",~held~by~" : "~for~");
     }
     say_label(p, 'T', to + 1);
@@ -470,7 +477,8 @@ static void say_want(struct page *p, const struct view *w, int i)
 
 static bool in_loop(const struct view *w)
 {
-    return w->v->finding == DEADLOCK && w->parties > 0 && w->v->edges == w->parties && w->parties == w->v->parties;
+    return w->v->finding == DEADLOCK && w->parties > 0 && w->v->edges == w->parties &&
+           w->parties == w->v->parties;
 }
 
 /* ------------------------------------------------------------------ the words of findings.def */
@@ -590,6 +598,10 @@ static bool word_consumer(struct page *p, const struct view *w, const char *word
         return say_age(p, r->age);
     if (IS("answers"))
         return say(p, r->code == CODE_REVOKE ? "rd_kafka_assign(rk, NULL)" : "rd_kafka_assign");
+    if (IS("answering"))
+        return say(p, r->code == CODE_REVOKE
+                          ? "rd_kafka_assign(rk, NULL) (cooperative: rd_kafka_incremental_unassign)"
+                          : "rd_kafka_assign with its list (cooperative: rd_kafka_incremental_assign)");
     if (IS("answer"))
         return say(p, call_name(r->answer));
     if (IS("at"))
@@ -703,6 +715,10 @@ static void say_summary(struct page *p, const struct view *w)
             page_add(p, " ");
             page_add(p, call_name(w->v->call));
         }
+    }
+    if (w->v->about) {
+        page_add(p, " ");
+        page_escaped(p, w->v->about, 60);
     }
     if (w->c) {
         page_add(p, " on~");
@@ -1056,8 +1072,8 @@ size_t report_text(char *bytes, size_t size, const struct snapshot *s, const str
     return finish(p);
 }
 
-size_t report_moving_text(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v, long of,
-                          int64_t lasted)
+size_t report_moving_text(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v,
+                          long of, int64_t lasted)
 {
     struct page page = {.bytes = bytes, .size = size, .indent = 9}, *p = &page;
     struct view w;
@@ -1358,8 +1374,8 @@ size_t report_json(char *bytes, size_t size, const struct snapshot *s, const str
     return used;
 }
 
-size_t report_moving_json(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v, long of,
-                          int64_t lasted)
+size_t report_moving_json(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v,
+                          long of, int64_t lasted)
 {
     struct json j = {.page = {.bytes = bytes, .size = size}};
     struct view w;

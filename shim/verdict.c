@@ -324,8 +324,8 @@ static void ends(struct list *x)
         for (int k = 0; k < calls_of(t); k++) {
             const struct seen_call *call = &t->call[k];
             const struct seen_consumer *c = consumer_at(x->s, call->consumer);
-            if (!c || c->forked || call->state != SEEN_INSIDE || call->age < x->l->stuck_ms || call->age < 0 ||
-                (!call_closes(call->call) && !call_destroys(call->call)) || is_told(x, i))
+            if (!c || c->forked || call->state != SEEN_INSIDE || call->age < x->l->stuck_ms ||
+                call->age < 0 || (!call_closes(call->call) && !call_destroys(call->call)) || is_told(x, i))
                 continue;
             bool destroy = call_destroys(call->call);
             struct verdict *v = add(x, destroy ? DESTROY_STUCK : CLOSE_STUCK, call->consumer);
@@ -425,10 +425,10 @@ static void poll_gap(struct list *x, int consumer)
     const struct seen_call *k = t ? innermost(t) : NULL;
     v->age = c->last_poll;
     v->limit = most;
-    v->note = !t || t->sleep == SLEEP_GONE                                                  ? POLLER_GONE
-              : !k                                                                          ? POLLER_OUTSIDE
+    v->note = !t || t->sleep == SLEEP_GONE                                              ? POLLER_GONE
+              : !k                                                                      ? POLLER_OUTSIDE
               : k->consumer == consumer && k->class == POLL && k->state == SEEN_WAITING ? POLLER_AT_GATE
-                                                                                            : POLLER_INSIDE;
+                                                                                        : POLLER_INSIDE;
     if (t) {
         join(v, poller);
         gather(x->s, v);

@@ -37,11 +37,11 @@ enum note {
     OWES_OBJECTS,
     OWES_NOTHING,
     /* REBALANCE_UNANSWERED */
-    ANSWER_RETURNED,    /* now: the callback returned */
-    ANSWER_EVENT,       /* now: the event was destroyed */
-    ANSWER_LATE,        /* stuck_ms after the callback returned */
-    ANSWER_LATE_EVENT,  /* stuck_ms after the event was delivered and destroyed */
-    ANSWER_LATE_HELD,   /* stuck_ms after the event was delivered; the application still has it */
+    ANSWER_RETURNED,   /* now: the callback returned */
+    ANSWER_EVENT,      /* now: the event was destroyed */
+    ANSWER_LATE,       /* stuck_ms after the callback returned */
+    ANSWER_LATE_EVENT, /* stuck_ms after the event was delivered and destroyed */
+    ANSWER_LATE_HELD,  /* stuck_ms after the event was delivered; the application still has it */
     ANSWER_CLOSE_BEGINS,
     /* REBALANCE_MISANSWERED */
     MISANSWERED_NULL,     /* an assignment, answered with NULL */
@@ -69,14 +69,14 @@ struct verdict {
     short parties;        /* threads that matter, T1 first; for a deadlock the loop in order */
     short party[PARTIES]; /* indices into the snapshot's threads */
     short edges;          /* DEADLOCK: the loop; edge[i] leads from party[i] to party[i + 1] */
-    short edge[PARTIES]; /* -1: EDGE_ANSWER, found by verdict.c and not in the snapshot */
-    uint16_t call; /* the call that it is about */
-    short level;   /* of party[0]: which of its calls */
-    int64_t age;   /* how long, -1: does not matter */
-    int64_t limit; /* the limit that was reached, in ms */
-    int note;      /* enum note */
-    int hint;      /* known defect of librdkafka + 1, 0: none (defects.def) */
-    const char *about; /* NOT_COVERED: the file that librdkafka is in; else NULL */
+    short edge[PARTIES];  /* -1: EDGE_ANSWER, found by verdict.c and not in the snapshot */
+    uint16_t call;        /* the call that it is about */
+    short level;          /* of party[0]: which of its calls */
+    int64_t age;          /* how long, -1: does not matter */
+    int64_t limit;        /* the limit that was reached, in ms */
+    int note;             /* enum note */
+    int hint;             /* known defect of librdkafka + 1, 0: none (defects.def) */
+    const char *about;    /* NOT_COVERED: the file that librdkafka is in; else NULL */
 };
 
 /* Calls that end a consumer: not the destroy of a mere queue or topic. */
