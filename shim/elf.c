@@ -1,6 +1,6 @@
 /*
- * elf.c: see elf.h. It must not trust an object further than the loader did: the loader has already followed
- * the same tables to bind it.
+ * elf.c: see elf.h. It must not trust a mapped object further than the loader did, which has already followed
+ * the same tables to bind it; and it must not trust a file at all.
  */
 #include "elf.h"
 
@@ -130,4 +130,81 @@ int elf_range(const void *base, uintptr_t load, uintptr_t *from, uintptr_t *to)
     *from = load + least;
     *to = load + most;
     return 0;
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* Copies from the file what lies wholly inside it. */
+static bool part(const unsigned char *file, size_t size, uint64_t at, void *to, size_t n)
+{
+    if (at > size || n > size - at)
+        return false;
+    memcpy(to, file + at, n);
+    return true;
+}
+
+struct nearest {
+    uint64_t address, value, name; /* what is looked for; the best so far, as an offset into the strings */
+    bool found;
+};
+
+static void search(const unsigned char *file, size_t size, const ElfW(Shdr) * table, struct nearest *best)
+{
+    ElfW(Sym) sym;
+    uint64_t count = table->sh_size / sizeof(sym);
+    for (uint64_t i = 0; i < count; i++) {
+        if (!part(file, size, table->sh_offset + i * sizeof(sym), &sym, sizeof(sym)))
+            return;
+        int type = ELF64_ST_TYPE(sym.st_info);
+        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym.st_shndx == SHN_UNDEF || !sym.st_name ||
+            sym.st_value > best->address || (best->found && sym.st_value < best->value))
+            continue;
+        /* Assembly leaves sizes out: then whatever function begins last before it. */
+        if (sym.st_size && best->address - sym.st_value >= sym.st_size)
+            continue;
+        best->found = true;
+        best->value = sym.st_value;
+        best->name = sym.st_name;
+    }
+}
+
+bool elf_function_at(const unsigned char *file, size_t size, uint64_t offset, char *name, size_t name_size)
+{
+    ElfW(Ehdr) head;
+    if (!part(file, size, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+        head.e_phentsize != sizeof(ElfW(Phdr)) || head.e_shentsize != sizeof(ElfW(Shdr)))
+        return false;
+    struct nearest best = {0, 0, 0, false};
+    bool mapped = false;
+    for (unsigned i = 0; i < head.e_phnum && !mapped; i++) {
+        ElfW(Phdr) p;
+        if (!part(file, size, head.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)))
+            return false;
+        mapped = p.p_type == PT_LOAD && offset >= p.p_offset && offset - p.p_offset < p.p_filesz;
+        if (mapped)
+            best.address = offset - p.p_offset + p.p_vaddr;
+    }
+    ElfW(Shdr) symbols = {0}, strings;
+    for (unsigned i = 0; mapped && i < head.e_shnum; i++) {
+        ElfW(Shdr) sh;
+        if (!part(file, size, head.e_shoff + (uint64_t)i * sizeof(sh), &sh, sizeof(sh)))
+            return false;
+        if (sh.sh_type == SHT_SYMTAB || (sh.sh_type == SHT_DYNSYM && symbols.sh_type != SHT_SYMTAB))
+            symbols = sh;
+    }
+    if (!symbols.sh_type || symbols.sh_link >= head.e_shnum ||
+        !part(file, size, head.e_shoff + (uint64_t)symbols.sh_link * sizeof(strings), &strings,
+              sizeof(strings)))
+        return false;
+    search(file, size, &symbols, &best);
+    if (!best.found || best.name >= strings.sh_size || strings.sh_offset > size ||
+        best.name >= size - strings.sh_offset)
+        return false;
+    uint64_t at = strings.sh_offset + best.name;
+    size_t n = 0;
+    for (; at < size && file[at] && n + 1 < name_size; at++)
+        name[n++] = (char)file[at];
+    name[n] = 0;
+    return n > 0;
 }

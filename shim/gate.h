@@ -74,8 +74,8 @@ struct consumer {
     char name[64], group[64];
 
     /* The ledger (ledger.c). */
-    _Atomic uint32_t polls;    /* how many */
-    uint32_t poller;           /* self->id of who polled last */
+    _Atomic uint32_t polls; /* how many */
+    uint32_t poller;        /* self->id of who polled last */
     int poller_tid;
     uint32_t pollers[POLLERS]; /* everybody who ever did, as far as there is room */
     bool pollers_lost;

@@ -1,12 +1,12 @@
 /*
- * ledger.c: what the application owes (ledger.h). It must stay cheap, wait for nobody and change nothing of what
- * the application sees.
+ * ledger.c: what the application owes (ledger.h). It must stay cheap, wait for nobody and change nothing of
+ * what the application sees.
  *
- * THE SLOTS. One table for the process, indexed by the address of what was handed out; each thing may lie in one
- * of PROBE neighbouring slots. Writers use plain stores: two threads may take the same free slot in the same
- * instant, and then one thing is not written down. What does not fit is only counted, and as long as such a
- * thing may be out, every debt says "or more". So the table may say too little and never too much: a debt that
- * it names exists.
+ * THE SLOTS. One table for the process, indexed by the address of what was handed out; each thing may lie in
+ * one of PROBE neighbouring slots. Writers use plain stores: two threads may take the same free slot in the
+ * same instant, and then one thing is not written down. What does not fit is only counted, and as long as
+ * such a thing may be out, every debt says "or more". So the table may say too little and never too much: a
+ * debt that it names exists.
  */
 #include "ledger.h"
 #include "handle.h"

@@ -42,7 +42,8 @@ extern struct slot *rdg_slots;
 void ledger_lost(void);
 static inline struct slot *ledger_slots_of(const void *thing)
 {
-    /* Messages are some 300 bytes each and made in a row: neighbours stay neighbours, which the cache likes. */
+    /* Messages are some 300 bytes each and made in a row: neighbours stay neighbours, which the cache likes.
+     */
     return &rdg_slots[((uintptr_t)thing >> 8 ^ (uintptr_t)thing >> 4) & (SLOTS - 1)];
 }
 

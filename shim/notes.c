@@ -72,8 +72,8 @@ static long next_number(void)
     return 0;
 }
 
-/* Room for one report and what it is made of: not on the stack of a thread that we do not know, and not from the
- * heap, which the application may be in the middle of. */
+/* Room for one report and what it is made of: not on the stack of a thread that we do not know, and not from
+ * the heap, which the application may be in the middle of. */
 struct scratch {
     struct seen_consumer consumer;
     struct seen_thread thread[2];
@@ -125,7 +125,8 @@ static void see_call_of(const struct visit *v, struct seen_thread *t, int64_t cl
 }
 
 /* A thread with its call, which may not have become a visit. */
-static void see_party(struct seen_thread *t, const struct self *s, const struct visit *v, int call, int64_t clock)
+static void see_party(struct seen_thread *t, const struct self *s, const struct visit *v, int call,
+                      int64_t clock)
 {
     t->tid = s ? s->tid : (int)syscall(SYS_gettid);
     peek_name(t->tid, t->name);
@@ -154,7 +155,8 @@ void report_variant(enum finding f, enum note note, struct consumer *c, int call
     if (k) {
         int64_t clock = now_ns() / 1000000;
         struct snapshot s = {.consumers = c ? 1 : 0, .consumer = &k->consumer, .thread = k->thread};
-        struct verdict v = {.finding = f, .consumer = c ? 0 : -1, .call = (uint16_t)call, .age = ms, .note = note};
+        struct verdict v = {
+            .finding = f, .consumer = c ? 0 : -1, .call = (uint16_t)call, .age = ms, .note = note};
         see_process(&s);
         if (c)
             see_consumer(c, &k->consumer, clock);

@@ -1,6 +1,6 @@
 /*
- * notes.h: where findings are said: on stderr or RDGATE_LOG, within the budget RDGATE_REPORTS. What an application's
- * thread meets is said on the spot by that thread; what the watchdog finds, by the watchdog.
+ * notes.h: where findings are said: on stderr or RDGATE_LOG, within the budget RDGATE_REPORTS. What an
+ * application's thread meets is said on the spot by that thread; what the watchdog finds, by the watchdog.
  * May be called with any lock held but the registry's: nothing here waits for anybody in this process.
  */
 #ifndef RDGATE_NOTES_H
@@ -12,7 +12,8 @@ struct consumer;
 struct library;
 struct visit;
 
-/* This thread's call met something worth saying. `other`: the second party, or NULL. `ms`: how long, or -1. */
+/* This thread's call met something worth saying. `other`: the second party, or NULL. `ms`: how long, or -1.
+ */
 void report(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms);
 /* The same in one of the finding's variants. */
 void report_variant(enum finding f, enum note note, struct consumer *c, int call, const struct visit *other,

@@ -294,16 +294,17 @@ static bool misanswer(const struct consumer *c, int call, int asked,
     return (call == CALL_rd_kafka_assign || call == CALL_rd_kafka_incremental_assign) && some;
 }
 
-/* An answer of the wrong kind (an incremental one under the eager protocol, or the other way round) is refused
- * with __STATE, and the rebalance waits on (librdkafka 2.0.2 rdkafka_cgrp.c rd_kafka_cgrp_op_serve). */
+/* An answer of the wrong kind (an incremental one under the eager protocol, or the other way round) is
+ * refused with __STATE, and the rebalance waits on (librdkafka 2.0.2 rdkafka_cgrp.c rd_kafka_cgrp_op_serve).
+ */
 static void answered(const struct entry *e, const struct question *q,
                      const rd_kafka_topic_partition_list_t *list, int code)
 {
     if (!e->visit)
         return;
     struct consumer *c = e->consumer;
-    int asked = code == RD_KAFKA_RESP_ERR__STATE ? atomic_load(&c->unanswered)
-                                                 : atomic_exchange(&c->unanswered, 0);
+    int asked =
+        code == RD_KAFKA_RESP_ERR__STATE ? atomic_load(&c->unanswered) : atomic_exchange(&c->unanswered, 0);
     if (!asked)
         return;
     ledger_answer(c, q->call, list ? list->cnt : -1, code);
@@ -537,8 +538,8 @@ static void begins_to_end(const struct entry *e, const struct question *q)
         return;
     const struct rebalance *r = &c->rebalance;
     int owed = c->life == CLOSED ? 0 : atomic_load(&c->unanswered);
-    bool debt = owed && (r->returned || r->event) &&
-                (c->cooperative || owed != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS);
+    bool debt =
+        owed && (r->returned || r->event) && (c->cooperative || owed != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS);
     bool debt_is_answer = debt;
     if (death && !debt) {
         struct debt debts[DEBTS];
@@ -1010,8 +1011,10 @@ FOR_LIBRARIES(X)
 void *odd_entry(int call, int library)
 {
 #define X(i)                                                                                                 \
-    {(void *)new_##i,     (void *)last_##i,       (void *)dup_##i,  (void *)dup_filter_##i, (void *)event_##i, \
-     (void *)message_##i, (void *)event_back_##i, (void *)list_##i, (void *)copy_##i},
+    {                                                                                                        \
+        (void *)new_##i,        (void *)last_##i,  (void *)dup_##i,                                          \
+        (void *)dup_filter_##i, (void *)event_##i, (void *)message_##i,                                      \
+        (void *)event_back_##i, (void *)list_##i,  (void *)copy_##i},
     static void *const entries[][9] = {FOR_LIBRARIES(X)};
 #undef X
     if (library >= (int)(sizeof(entries) / sizeof(*entries)))

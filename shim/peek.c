@@ -6,8 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static uintptr_t hex(const char **p)
@@ -60,44 +65,215 @@ bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to)
     return found;
 }
 
-/* proc(5), /proc/pid/task/tid/syscall: "nr args… sp pc" or "-1 sp pc". */
+/* Reads a small file of /proc/self/task/TID; text is terminated. Returns its length, 0 if it cannot be read.
+ */
+static size_t task_file(int tid, const char *name, char *text, size_t size)
+{
+    int saved = errno;
+    struct text path = {0};
+    text_add(&path, "/proc/self/task/");
+    text_number(&path, tid);
+    text_add(&path, name);
+    int fd = open(text_end(&path), O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    errno = saved;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* proc(5), /proc/pid/task/tid/syscall: "nr args... sp pc", "-1 sp pc" or "running". Returns how many numbers.
+ */
+static int numbers_of(int tid, uint64_t *number, int most)
+{
+    char line[256];
+    int n = 0;
+    char *p = line, *end;
+    if (!task_file(tid, "/syscall", line, sizeof(line)))
+        return 0;
+    for (; n < most; n++, p = end) {
+        number[n] = n ? strtoull(p, &end, 16) : (uint64_t)strtoll(p, &end, 10);
+        if (end == p)
+            break;
+    }
+    return n;
+}
+
 uintptr_t stack_pointer(int tid)
 {
-    struct text path = {0};
-    text_add(&path, "/proc/self/task/");
-    text_number(&path, tid);
-    text_add(&path, "/syscall");
-    int fd = open(text_end(&path), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    char line[256];
-    ssize_t n = read(fd, line, sizeof(line) - 1);
-    close(fd);
-    if (n <= 0)
-        return 0;
-    line[n] = 0;
-    char *sp = NULL, *pc = NULL;
-    for (char *p = line; *p; p++) {
-        if (*p == ' ') {
-            sp = pc;
-            pc = p + 1;
-        }
-    }
-    return sp ? strtoull(sp, NULL, 16) : 0;
+    uint64_t number[9];
+    int n = numbers_of(tid, number, 9);
+    return n == 9 ? number[7] : n == 3 ? number[1] : 0;
 }
-void peek_start(void) {}
-void peek_thread(int tid, struct seen_thread *t) { peek_name(tid, t->name); }
+
+/* Python (before 3.14) and Ruby keep the names that a program gives its threads to themselves, in objects
+ * that only the interpreter can walk; the kernel's name is what can be had without it. */
 void peek_name(int tid, char name[16])
 {
-    struct text path = {0};
-    text_add(&path, "/proc/self/task/");
-    text_number(&path, tid);
-    text_add(&path, "/comm");
-    int fd = open(text_end(&path), O_RDONLY | O_CLOEXEC);
     memset(name, 0, 16);
-    if (fd >= 0) {
-        ssize_t n = read(fd, name, 15);
-        if (n > 0 && name[n - 1] == '\n') name[n - 1] = 0;
-        close(fd);
+    char text[32];
+    size_t n = task_file(tid, "/comm", text, sizeof(text));
+    if (n && text[n - 1] == '\n')
+        text[--n] = 0;
+    memcpy(name, text, n < 15 ? n : 15);
+}
+
+/* ------------------------------------------------------------------ pthread mutexes */
+
+/* glibc sysdeps/nptl/bits/struct_mutex.h, the same in 2.17 to 2.41 on 64 bit machines. */
+struct mutex_words {
+    uint32_t lock, count;
+    int32_t owner;
+    uint32_t users;
+    int32_t kind;
+};
+_Static_assert(sizeof(pthread_mutex_t) >= sizeof(struct mutex_words), "the layout read here");
+
+#define KIND_ROBUST 16
+#define KIND_PI     32
+#define KIND_SHARED 128
+#define KIND_KNOWN  (3 | KIND_ROBUST | KIND_PI | 64 | KIND_SHARED | 256 | 512)
+
+static bool layout_known;
+
+static bool looks_right(int type)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutex_t m;
+    struct mutex_words w;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, type);
+    pthread_mutex_init(&m, &attr);
+    pthread_mutex_lock(&m);
+    memcpy(&w, &m, sizeof(w));
+    pthread_mutex_unlock(&m);
+    pthread_mutex_destroy(&m);
+    pthread_mutexattr_destroy(&attr);
+    return w.lock == 1 && w.owner == (int)syscall(SYS_gettid) && w.users == 1 && (w.kind & 3) == type;
+}
+
+void peek_start(void)
+{
+    layout_known = looks_right(PTHREAD_MUTEX_NORMAL) && looks_right(PTHREAD_MUTEX_RECURSIVE) &&
+                   looks_right(PTHREAD_MUTEX_ERRORCHECK);
+}
+
+static bool lives_here(int tid)
+{
+    int saved = errno;
+    bool lives = tid > 0 && syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+    errno = saved;
+    return lives;
+}
+
+/* Never by pointer: what the thread sleeps on may be unmapped meanwhile. */
+static bool read_words(uintptr_t address, struct mutex_words *w)
+{
+    int saved = errno;
+    struct iovec to = {w, sizeof(*w)}, from = {(void *)address, sizeof(*w)};
+    bool all = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)sizeof(*w);
+    errno = saved;
+    return all;
+}
+
+/* A futex is taken for a mutex only if everything about it says so: what the kernel was told to expect, the
+ * lock word, the number of users, the kind, and an owner that exists. Condition variables, semaphores, joins,
+ * barriers, rwlocks and the locks of Go and of this library all fail one of these. */
+static void look_at_futex(struct seen_thread *t, uintptr_t address, unsigned op, uint32_t expected)
+{
+    struct mutex_words w;
+    t->sleep = SLEEP_FUTEX;
+    t->futex = address;
+    op &= FUTEX_CMD_MASK;
+    bool wait = op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET;
+    bool pi = op == FUTEX_LOCK_PI || op == 13; /* FUTEX_LOCK_PI2, Linux 5.14 */
+    if (!layout_known || (!wait && !pi) || address % 4 || !read_words(address, &w))
+        return;
+    if (w.kind & ~KIND_KNOWN || w.users == 0 || w.users > 1000000)
+        return;
+    int owner = w.owner;
+    if (pi) {
+        owner = (int)(w.lock & FUTEX_TID_MASK);
+        if (!(w.kind & KIND_PI))
+            return;
+    } else if (w.kind & KIND_ROBUST) {
+        owner = (int)(w.lock & FUTEX_TID_MASK);
+        if (!(expected & FUTEX_WAITERS) || expected != w.lock || owner != w.owner)
+            return;
+    } else if (expected != 2 || w.lock != 2 || w.kind & KIND_PI) {
+        return;
     }
+    bool here = lives_here(owner);
+    int saved = errno;
+    bool elsewhere = !here && w.kind & KIND_SHARED && owner > 0 && (kill(owner, 0) == 0 || errno == EPERM);
+    errno = saved;
+    if (!here && !elsewhere)
+        return;
+    t->sleep = SLEEP_MUTEX;
+    t->mutex_owner = owner;
+    t->mutex_elsewhere = elsewhere;
+}
+
+/* ------------------------------------------------------------------ what it does */
+
+static enum sleep sleep_in(long call)
+{
+    switch (call) {
+#ifdef SYS_poll
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+#endif
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_epoll_pwait: return SLEEP_POLL;
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4: return SLEEP_READ;
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep: return SLEEP_TIME;
+    case SYS_wait4:
+    case SYS_waitid: return SLEEP_WAIT;
+    default: return SLEEP_UNKNOWN;
+    }
+}
+
+void peek_thread(int tid, struct seen_thread *t)
+{
+    char stat[512];
+    t->tid = tid;
+    t->sleep = SLEEP_UNKNOWN;
+    t->syscall = -1;
+    t->futex = 0;
+    t->mutex_owner = 0;
+    t->mutex_elsewhere = false;
+    peek_name(tid, t->name);
+    if (!task_file(tid, "/stat", stat, sizeof(stat))) {
+        if (!lives_here(tid))
+            t->sleep = SLEEP_GONE;
+        return;
+    }
+    const char *p = strrchr(stat, ')'); /* the name may hold anything */
+    char state = p && p[1] == ' ' ? p[2] : '?';
+    switch (state) {
+    case 'R': t->sleep = SLEEP_RUNNING; return;
+    case 'D': t->sleep = SLEEP_DISK; return;
+    case 'T':
+    case 't': t->sleep = SLEEP_STOPPED; return;
+    case 'Z':
+    case 'X': t->sleep = SLEEP_GONE; return;
+    default: break;
+    }
+    uint64_t number[9];
+    if (numbers_of(tid, number, 9) != 9)
+        return;
+    t->syscall = (long)number[0];
+    if (t->syscall == SYS_futex)
+        look_at_futex(t, (uintptr_t)number[1], (unsigned)number[2], (uint32_t)number[3]);
+    else
+        t->sleep = (uint8_t)sleep_in(t->syscall);
 }

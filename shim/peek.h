@@ -15,8 +15,14 @@
 bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to);
 /* The stack pointer of a thread that sleeps in the kernel; 0 if it runs or cannot be seen. */
 uintptr_t stack_pointer(int tid);
+
+/* Once, by the thread that makes the first consumer: finds out whether pthread mutexes look as they should.
+ * If not, no owner is ever named. */
 void peek_start(void);
+/* Fills in tid, name, sleep, syscall, futex, mutex_owner and mutex_elsewhere; what cannot be seen is "not
+ * known". */
 void peek_thread(int tid, struct seen_thread *t);
+/* The kernel's name of the thread; empty if it cannot be seen. */
 void peek_name(int tid, char name[16]);
 
 #endif

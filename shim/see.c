@@ -1,6 +1,6 @@
 /*
- * see.c: from live records to plain data (see.h). What is read here may change meanwhile; nothing is followed that
- * could go away: records of consumers and threads are never unmapped, libraries stay loaded.
+ * see.c: from live records to plain data (see.h). What is read here may change meanwhile; nothing is followed
+ * that could go away: records of consumers and threads are never unmapped, libraries stay loaded.
  */
 #include "see.h"
 #include "ledger.h"

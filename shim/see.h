@@ -1,5 +1,6 @@
 /*
- * see.h: from live records to the plain data of snapshot.h. Reads what other threads write; takes no lock of a gate.
+ * see.h: from live records to the plain data of snapshot.h. Reads what other threads write; takes no lock of
+ * a gate.
  */
 #ifndef RDGATE_SEE_H
 #define RDGATE_SEE_H

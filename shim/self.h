@@ -88,7 +88,8 @@ struct self {
     bool last_set;
     struct self *next_free;
     uint32_t id; /* never given twice: records are reused, threads are not */
-    /* The stack that the thread took of itself as its last wait at a gate began; whole if the number is even. */
+    /* The stack that the thread took of itself as its last wait at a gate began; whole if the number is even.
+     */
     _Atomic uint32_t stack_number;
     int stack_frames;
     uintptr_t stack[WAIT_FRAMES];

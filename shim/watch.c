@@ -1,16 +1,16 @@
 /*
- * watch.c: the watchdog thread: looks at every consumer and every thread that is in a call four times a second,
- * and hands what it saw to verdict.c and report.c. It must never allocate from the heap, enter the dynamic loader,
- * use stdio, take a lock that the application may hold, or call librdkafka.
+ * watch.c: the watchdog thread: looks at every consumer and every thread that is in a call four times a
+ * second, and hands what it saw to verdict.c and report.c. It must never allocate from the heap, enter the
+ * dynamic loader, use stdio, take a lock that the application may hold, or call librdkafka.
  *
- * AGE. Nobody but the watchdog reads a clock. Each visit has a sequence number, written by its thread alone; what
- * has the same number as at the last look has stood still since then. So ages are exact to one look.
+ * AGE. Nobody but the watchdog reads a clock. Each visit has a sequence number, written by its thread alone;
+ * what has the same number as at the last look has stood still since then. So ages are exact to one look.
  *
  * LOOKING. A look first walks over the records, which costs a few loads for each thread and consumer. Only if
- * something has stood still for a while is a snapshot made: gates are asked who waits for whom (under their mu,
- * and only where threads have met), threads are looked at through /proc. What a thread writes meanwhile may make a
- * snapshot wrong; a call is taken into it only if its number is the same before and after, and a deadlock is
- * believed only if the next look finds the same one.
+ * something has stood still for a while is a snapshot made: gates are asked who waits for whom (under their
+ * mu, and only where threads have met), threads are looked at through /proc. What a thread writes meanwhile
+ * may make a snapshot wrong; a call is taken into it only if its number is the same before and after, and a
+ * deadlock is believed only if the next look finds the same one.
  */
 #include "watch.h"
 #include "handle.h"
@@ -196,7 +196,7 @@ static int64_t asleep_since(const struct seen_thread *t, int i)
         if (b->tid == now->tid && b->sleep == now->sleep && b->futex == now->futex)
             now->since = b->since;
     }
-    return now_ms - now->since;
+    return now->since < now_ms ? now_ms - now->since : -1; /* seen once is not seen for long */
 }
 
 static short take_thread(int tid, struct self *s)
@@ -468,7 +468,8 @@ static void forget(void)
         enum finding f = a->verdict.finding;
         if (a->number && !still &&
             (f == DEADLOCK || f == STUCK_CALL || f == CLOSE_STUCK || f == DESTROY_STUCK)) {
-            struct snapshot s = {.consumers = 1, .threads = 1, .consumer = &a->consumer, .thread = &a->thread};
+            struct snapshot s = {
+                .consumers = 1, .threads = 1, .consumer = &a->consumer, .thread = &a->thread};
             see_process(&s);
             struct verdict v = a->verdict;
             v.consumer = 0;
@@ -519,8 +520,8 @@ static void count_handle(struct consumer *c, void *with)
         ++*(int *)with;
 }
 
-/* Each handle has one thread of this name. Tombstones count as handles, so that one that is just being destroyed
- * is no surprise. */
+/* Each handle has one thread of this name. Tombstones count as handles, so that one that is just being
+ * destroyed is no surprise. */
 static void look_for_others(void)
 {
     static int before;

@@ -239,8 +239,7 @@ bool rdg_in(struct entry *e, const struct question *q)
         find_lane(v, c, o, q);
         if (!v->alien)
             ledger_polled(c, s);
-    }
-    else if (class == DEATH && q->kind != HANDLE_KIND)
+    } else if (class == DEATH && q->kind != HANDLE_KIND)
         v->object = o;
     if (class == GUARD || (v->alien && !(v->traits & BATCH)))
         return enter_guard(e, v, q);
@@ -381,8 +380,8 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
 #define BODY_noted(result, name, parameters, arguments, key, class_, fail, timeout, traits_)                 \
     BODY(result, name, parameters, arguments, key, class_, fail, timeout, traits_,                           \
          odd_note(&e, CALL_##name, SECOND arguments, (long)(intptr_t)r))
-#define SECOND(...)         SECOND_(__VA_ARGS__, 0, 0)
-#define SECOND_(a, b, ...)  (const void *)(uintptr_t)(b)
+#define SECOND(...)        SECOND_(__VA_ARGS__, 0, 0)
+#define SECOND_(a, b, ...) (const void *)(uintptr_t)(b)
 #define BODY(result, name, parameters, arguments, key, class_, fail, timeout, traits_, note)                 \
     PUBLIC result name parameters                                                                            \
     {                                                                                                        \
