@@ -21,6 +21,12 @@ static const struct {
 } words[] = {
     [GATE_PASSED] = {"gate-passed", "was let through beside"},
     [COLLISION] = {"collision", "met"},
+    [CLOSE_STUCK] = {"close-stuck",
+                     "was given up (RDGATE_CLOSE_MS), librdkafka goes on closing: it had not ended"},
+    [DESTROY_STUCK] =
+        {"destroy-stuck",
+         "leaves the handle alone (RDGATE_CLOSE_MS), its memory and threads are lost: the group "
+         "had not ended"},
     [DESTROY_DRAINED] = {"destroy-drained", "came while calls were inside and waited for them"},
     [HANDLE_LEAKED] =
         {"handle-leaked",
@@ -143,6 +149,8 @@ void report(enum finding f, struct consumer *c, int call, const struct visit *ot
         text_add(&t, " ago by thread ");
         text_number(&t, c->killer_tid);
     }
+    if ((f == CLOSE_STUCK || f == DESTROY_STUCK) && atomic_load(&c->unanswered))
+        text_add(&t, "; a rebalance was handed to the application, which has not answered it");
     line(&t);
     errno = saved;
 }
@@ -163,9 +171,16 @@ void report_option(const char *sentence)
 
 void report_library(const struct library *lib)
 {
+    struct text t = {0};
+    if (rdg_options.close_ms && (!lib->rd_kafka_queue_yield || !lib->rd_kafka_consumer_closed)) {
+        text_add(&t, "option RDGATE_CLOSE_MS has no effect on librdkafka ");
+        text_escaped(&t, lib->text, sizeof(lib->text));
+        text_add(&t, ", which is older than 1.9");
+        report_option(text_end(&t));
+        t = (struct text){0};
+    }
     if (!rdg_options.verbose)
         return;
-    struct text t = {0};
     begin(&t, "librdkafka ");
     text_escaped(&t, lib->text, sizeof(lib->text));
     text_add(&t, " in ");

@@ -4,6 +4,7 @@
  * row.
  */
 #include "callback.h"
+#include "close.h"
 #include "fail.h"
 #include "lookup.h"
 #include "notes.h"
@@ -464,14 +465,30 @@ static bool really_closed(const struct entry *e, rd_kafka_t *rk)
     return e->lib->rd_kafka_consumer_closed && e->lib->rd_kafka_consumer_closed(rk);
 }
 
+/* RDGATE_CLOSE_MS counts the wait at the gate, too. */
+static int *close_limit(const rd_kafka_t *rk, int *limit_ms)
+{
+    struct object *o = rdg_options.close_ms ? object_find(HANDLE_KIND, rk) : NULL;
+    if (!o || !close_is_bounded(o->consumer))
+        return NULL;
+    *limit_ms = (int)rdg_options.close_ms;
+    return limit_ms;
+}
+
 PUBLIC rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk)
 {
-    ASK(rd_kafka_consumer_close, HANDLE_KIND, rk, NULL);
-    if (!in)
+    int limit_ms = -1;
+    ASK(rd_kafka_consumer_close, HANDLE_KIND, rk, close_limit(rk, &limit_ms));
+    if (!in) {
+        if (limit_ms > 0 && e.code == RD_KAFKA_RESP_ERR__TIMED_OUT)
+            report_once(CLOSE_STUCK, e.consumer, q.call, NULL, limit_ms);
         return FAIL_CODE;
-    if (e.visit && e.consumer->life == CLOSED && e.consumer->closed_by_us)
+    }
+    if (e.visit && e.consumer->life == CLOSED && e.consumer->closed_by_us && !e.consumer->given_up)
         report_once(DOUBLE_CLOSE, e.consumer, q.call, NULL, -1);
-    rd_kafka_resp_err_t r = e.lib->rd_kafka_consumer_close(rk);
+    rd_kafka_resp_err_t r = e.visit && close_is_bounded(e.consumer)
+                                ? close_within(e.consumer, q.call, limit_ms)
+                                : e.lib->rd_kafka_consumer_close(rk);
     if (e.visit) {
         gate_closed(e.visit, r, really_closed(&e, rk), false);
         rdg_out(&e);
@@ -640,7 +657,10 @@ static void destroy(struct entry *e, rd_kafka_t *rk, int call, int flags)
     } else if (drain_guards(e, rk, began)) {
         if (v->since)
             report(DESTROY_DRAINED, c, call, NULL, (now_ns() - began) / 1000000);
-        really_destroy(e, rk, call, flags);
+        if (close_for_destroy(c, call, flags))
+            really_destroy(e, rk, call, flags);
+        else
+            report(DESTROY_STUCK, c, call, NULL, (now_ns() - began) / 1000000);
     } else {
         report(HANDLE_LEAKED, c, call, NULL, (now_ns() - began) / 1000000);
     }
