@@ -299,8 +299,11 @@ static int standing(struct consumer *c, const struct visit *v, bool waiting)
     case OPEN: return FINE;
     case CLOSING: return v->class == POLL && !v->alien ? RD_KAFKA_RESP_ERR__TIMED_OUT : while_ending(c, v);
     case CLOSING_QUEUE:
-        if (v->class == CALL && !(v->traits & ANSWERS) && !atomic_load(&c->unanswered))
+        if (v->class == CALL && !(v->traits & ANSWERS && !c->given_up) && !atomic_load(&c->unanswered))
             return RD_KAFKA_RESP_ERR__DESTROY;
+        if (v->class == POLL && c->given_up && !v->alien)
+            return RD_KAFKA_RESP_ERR__TIMED_OUT; /* the queue of the close is disabled, nothing would end it
+                                                  */
         return FINE;
     case CLOSED:
         if (v->class == POLL && waiting && !v->alien)
@@ -947,13 +950,13 @@ void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
 {
     struct consumer *c = v->consumer;
     slow_take(c);
-    c->close_result = result;
+    c->close_result =
+        c->given_up ? RD_KAFKA_RESP_ERR_NO_ERROR : result; /* for who waits until it is closed */
     ended_by(c, v->call);
     if (c->life == CLOSING || c->life == OPEN) {
         bool ended = closed || result == RD_KAFKA_RESP_ERR__DESTROY;
-        atomic_store(&c->life, queue_given && !result && !closed ? CLOSING_QUEUE
-                               : ended || !result                ? CLOSED
-                                                                 : OPEN);
+        bool goes_on = (queue_given && !result) || c->given_up;
+        atomic_store(&c->life, goes_on && !closed ? CLOSING_QUEUE : ended || !result ? CLOSED : OPEN);
         c->closed_by_us = c->life != OPEN;
         c->closed_by_queue |= c->closed_by_us && queue_given;
         c->close_failed = queue_given && result;
@@ -1146,6 +1149,7 @@ void gate_after_fork(struct consumer *c)
     memset(c->waiting, 0, sizeof(c->waiting));
     c->yielding = 0;
     c->guards = 0;
+    c->close_clock = 0;
     c->forked = true;
     atomic_store(&c->word, SLOW);
 }

@@ -53,7 +53,10 @@ struct consumer {
     int close_result;
     bool closed_by_us;
     bool closed_by_queue;
-    bool close_failed;         /* close_queue said no: closed() must become 1 all the same */
+    bool close_failed;   /* close_queue said no: closed() must become 1 all the same */
+    bool given_up;       /* RDGATE_CLOSE_MS: the close was, the group goes on ending (close.c) */
+    int64_t close_until; /* when it will be */
+    _Atomic uint32_t close_clock;
     _Atomic uint32_t reported; /* findings that are said once per consumer */
     struct self *deferred;     /* the thread that called destroy inside a callback */
     int deferred_flags;

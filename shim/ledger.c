@@ -17,7 +17,7 @@
 
 _Atomic int64_t rdg_tick;
 struct slot *rdg_slots;
-static _Atomic long lost;
+static _Atomic long lost[DEBTS];
 
 void ledger_start(void)
 {
@@ -58,18 +58,103 @@ bool ledger_has_polled(const struct consumer *c, const struct self *s)
 
 /* ------------------------------------------------------------------ things */
 
-void ledger_lost(void)
+static void lost_one(enum debt_kind kind)
 {
-    atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&lost[kind], 1, memory_order_relaxed);
 }
 
-struct consumer *ledger_unknown(void)
+static struct slot *put(struct consumer *c, enum debt_kind kind, const void *thing, uint16_t call, int tid,
+                        int64_t since)
 {
-    long n = atomic_load_explicit(&lost, memory_order_relaxed);
-    while (n > 0 && !atomic_compare_exchange_weak_explicit(&lost, &n, n - 1, memory_order_relaxed,
+    if (!rdg_slots)
+        return NULL;
+    struct slot *s = ledger_slots_of(thing);
+    for (int i = 0; i < PROBE; i++, s++) {
+        if (atomic_load_explicit(&s->thing, memory_order_relaxed))
+            continue;
+        atomic_store_explicit(&s->consumer, c, memory_order_relaxed);
+        s->since = since;
+        s->tid = tid;
+        s->call = call;
+        s->kind = (uint8_t)kind;
+        atomic_store_explicit(&s->thing, (uintptr_t)thing, memory_order_release);
+        return s;
+    }
+    return NULL;
+}
+
+/* What is given back and was not written down may be one of those that were lost. */
+static struct consumer *unknown(enum debt_kind kind)
+{
+    long n = atomic_load_explicit(&lost[kind], memory_order_relaxed);
+    while (n > 0 && !atomic_compare_exchange_weak_explicit(&lost[kind], &n, n - 1, memory_order_relaxed,
                                                            memory_order_relaxed))
         ;
     return NULL;
+}
+
+/* From the thread's own record to the slots. Another thread may give the message back meanwhile, or look for
+ * it: it is in the slots before it leaves the record, and whoever takes it out of the record by
+ * compare-and-swap has it. */
+void ledger_spill(struct self *s)
+{
+    uintptr_t message = atomic_load(&s->held);
+    if (!message)
+        return;
+    struct slot *written = put(atomic_load(&s->held_of), DEBT_MESSAGE, (const void *)message, s->held_call,
+                               s->tid, s->held_since);
+    if (!written)
+        lost_one(DEBT_MESSAGE);
+    if (!atomic_compare_exchange_strong(&s->held, &message, 0) && written)
+        atomic_store(&written->thing, 0);
+}
+
+struct holder {
+    uintptr_t thing;
+    struct consumer *found;
+};
+
+static void held_by(struct self *s, void *with)
+{
+    struct holder *h = with;
+    uintptr_t thing = h->thing;
+    struct consumer *c = atomic_load(&s->held_of);
+    if (!h->found && atomic_load(&s->held) == thing && atomic_compare_exchange_strong(&s->held, &thing, 0))
+        h->found = c;
+}
+
+static struct consumer *out_of_slots(const void *thing)
+{
+    if (!rdg_slots)
+        return NULL;
+    struct slot *s = ledger_slots_of(thing);
+    for (int i = 0; i < PROBE; i++, s++) {
+        if (atomic_load_explicit(&s->thing, memory_order_acquire) != (uintptr_t)thing)
+            continue;
+        struct consumer *c = atomic_load_explicit(&s->consumer, memory_order_relaxed);
+        atomic_store_explicit(&s->thing, 0, memory_order_release);
+        return c;
+    }
+    return NULL;
+}
+
+struct consumer *ledger_take_back(const void *thing)
+{
+    struct consumer *c = thing ? out_of_slots(thing) : NULL;
+    if (c || !thing)
+        return c;
+    struct holder h = {(uintptr_t)thing, NULL};
+    self_each(held_by, &h);
+    if (!h.found)
+        h.found = out_of_slots(thing); /* it was on its way there */
+    return h.found ? h.found : unknown(DEBT_MESSAGE);
+}
+
+struct consumer *ledger_back_other(enum debt_kind kind, const void *thing)
+{
+    struct consumer *c = thing ? out_of_slots(thing) : NULL;
+    /* Most lists were never anything to librdkafka, so an unknown one tells nothing. */
+    return c || kind == DEBT_LIST ? c : unknown(kind);
 }
 
 struct consumer *ledger_owner(const void *thing)
@@ -83,6 +168,12 @@ struct consumer *ledger_owner(const void *thing)
     return NULL;
 }
 
+void ledger_out(struct consumer *c, enum debt_kind kind, const void *thing, uint16_t call)
+{
+    if (!put(c, kind, thing, call, rdg_self ? rdg_self->tid : 0, atomic_load(&rdg_tick)))
+        lost_one(kind);
+}
+
 void ledger_list(struct consumer *c, const void *list, uint16_t call)
 {
     if (list && ledger_owner(list) != c)
@@ -92,6 +183,7 @@ void ledger_list(struct consumer *c, const void *list, uint16_t call)
 struct counting {
     struct debt *debts;
     int64_t clock;
+    const struct consumer *consumer;
 };
 
 static void count(struct debt *d, uint16_t call, int tid, int64_t age)
@@ -112,10 +204,18 @@ static void count_object(struct object *o, void *with)
     count(d, o->call, o->tid, k->clock - o->born);
 }
 
+static void count_held(struct self *s, void *with)
+{
+    struct counting *k = with;
+    if (atomic_load(&s->held) && atomic_load(&s->held_of) == k->consumer)
+        count(&k->debts[DEBT_MESSAGE], s->held_call, s->tid, k->clock - s->held_since);
+}
+
 void ledger_debts(struct consumer *c, struct debt debts[DEBTS], int64_t clock)
 {
     memset(debts, 0, DEBTS * sizeof(*debts));
-    struct counting k = {debts, clock};
+    struct counting k = {debts, clock, c};
+    self_each(count_held, &k);
     for (int i = 0; rdg_slots && i < SLOTS + PROBE; i++) {
         const struct slot *s = &rdg_slots[i];
         if (atomic_load_explicit(&s->thing, memory_order_acquire) &&
@@ -126,12 +226,20 @@ void ledger_debts(struct consumer *c, struct debt debts[DEBTS], int64_t clock)
     for (int i = 0; i < DEBTS; i++) {
         if (debts[i].count)
             peek_name(debts[i].tid, debts[i].thread);
-        debts[i].more = i <= DEBT_LIST && atomic_load_explicit(&lost, memory_order_relaxed) > 0;
+        debts[i].more = atomic_load_explicit(&lost[i], memory_order_relaxed) > 0;
     }
 }
 
-void ledger_close(const struct consumer *c)
+static void forget_held(struct self *s, void *with)
 {
+    uintptr_t held = atomic_load(&s->held);
+    if (held && atomic_load(&s->held_of) == with)
+        atomic_compare_exchange_strong(&s->held, &held, 0);
+}
+
+void ledger_close(struct consumer *c)
+{
+    self_each(forget_held, c);
     for (int i = 0; rdg_slots && i < SLOTS + PROBE; i++) {
         struct slot *s = &rdg_slots[i];
         if (atomic_load_explicit(&s->thing, memory_order_relaxed) &&

@@ -35,11 +35,10 @@ struct slot {
     uint16_t call;
     uint8_t kind;
 };
-#define SLOTS 16384
+#define SLOTS 8192
 #define PROBE 4
 extern struct slot *rdg_slots;
 
-void ledger_lost(void);
 static inline struct slot *ledger_slots_of(const void *thing)
 {
     /* Messages are some 300 bytes each and made in a row: neighbours stay neighbours, which the cache likes.
@@ -47,44 +46,40 @@ static inline struct slot *ledger_slots_of(const void *thing)
     return &rdg_slots[((uintptr_t)thing >> 8 ^ (uintptr_t)thing >> 4) & (SLOTS - 1)];
 }
 
-/* The application got this. A slot may be lost to another thread at the same instant: then the thing is not
- * written down, which makes the ledger say too little, never too much. */
-static inline void ledger_out(struct consumer *c, enum debt_kind kind, const void *thing, uint16_t call)
+/* The application got this event or list. A slot may be lost to another thread at the same instant: then the
+ * thing is not written down, which makes the ledger say too little, never too much. */
+void ledger_out(struct consumer *c, enum debt_kind kind, const void *thing, uint16_t call);
+/* A message. Most are given back by the thread that got them, before it gets the next: those never leave its
+ * own record, whose memory is at hand. */
+void ledger_spill(struct self *s);
+static inline void ledger_message(struct consumer *c, const void *message, uint16_t call)
 {
-    if (!rdg_slots)
+    struct self *s = rdg_self;
+    if (!s)
         return;
-    struct slot *s = ledger_slots_of(thing);
-    for (int i = 0; i < PROBE; i++, s++) {
-        if (atomic_load_explicit(&s->thing, memory_order_relaxed))
-            continue;
-        atomic_store_explicit(&s->consumer, c, memory_order_relaxed);
-        s->since = atomic_load_explicit(&rdg_tick, memory_order_relaxed);
-        s->tid = rdg_self ? rdg_self->tid : 0;
-        s->call = call;
-        s->kind = (uint8_t)kind;
-        atomic_store_explicit(&s->thing, (uintptr_t)thing, memory_order_release);
-        return;
-    }
-    ledger_lost();
+    if (atomic_load_explicit(&s->held, memory_order_relaxed))
+        ledger_spill(s);
+    atomic_store_explicit(&s->held_of, c, memory_order_relaxed);
+    s->held_since = atomic_load_explicit(&rdg_tick, memory_order_relaxed);
+    s->held_call = call;
+    atomic_store_explicit(&s->held, (uintptr_t)message, memory_order_release);
 }
 
 /* The application gave it back. Returns its consumer, NULL if it was not written down. */
-struct consumer *ledger_unknown(void);
+struct consumer *ledger_take_back(const void *thing);
 static inline struct consumer *ledger_back(const void *thing)
 {
-    if (!rdg_slots || !thing)
-        return NULL;
-    struct slot *s = ledger_slots_of(thing);
-    for (int i = 0; i < PROBE; i++, s++) {
-        if (atomic_load_explicit(&s->thing, memory_order_relaxed) != (uintptr_t)thing)
-            continue;
-        struct consumer *c = atomic_load_explicit(&s->consumer, memory_order_relaxed);
-        atomic_store_explicit(&s->thing, 0, memory_order_release);
+    struct self *s = rdg_self;
+    if (s && thing && atomic_load_explicit(&s->held, memory_order_relaxed) == (uintptr_t)thing) {
+        struct consumer *c = atomic_load_explicit(&s->held_of, memory_order_relaxed);
+        atomic_store_explicit(&s->held, 0, memory_order_relaxed);
         return c;
     }
-    return ledger_unknown();
+    return ledger_take_back(thing);
 }
-/* The same, only looking. */
+/* The same for events and lists. */
+struct consumer *ledger_back_other(enum debt_kind kind, const void *thing);
+/* The same, only looking; not for messages. */
 struct consumer *ledger_owner(const void *thing);
 
 /* A list that librdkafka has put references to partitions into. Called for the same list again and again. */
@@ -93,9 +88,7 @@ void ledger_list(struct consumer *c, const void *list, uint16_t call);
 /* All that is out, oldest first in each kind; queues and topics come from handle.c. `clock` is now in ms. */
 void ledger_debts(struct consumer *c, struct debt debts[DEBTS], int64_t clock);
 /* The handle is gone, and with it whatever was out. */
-void ledger_close(const struct consumer *c);
-/* In a forked child: what the parent's other threads hold is not the child's. */
-void ledger_after_fork(void);
+void ledger_close(struct consumer *c);
 
 /* ------------------------------------------------------------------ rebalances */
 

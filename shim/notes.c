@@ -211,9 +211,16 @@ void report_option(const char *sentence)
 
 void report_library(const struct library *lib)
 {
+    struct text t = {0};
+    if (rdg_options.close_ms && (!lib->rd_kafka_queue_yield || !lib->rd_kafka_consumer_closed)) {
+        text_add(&t, "option RDGATE_CLOSE_MS has no effect on librdkafka ");
+        text_escaped(&t, lib->text, sizeof(lib->text));
+        text_add(&t, ", which is older than 1.9");
+        report_option(text_end(&t));
+        t = (struct text){0};
+    }
     if (!rdg_options.verbose)
         return;
-    struct text t = {0};
     begin(&t, "librdkafka ");
     text_escaped(&t, lib->text, sizeof(lib->text));
     text_add(&t, " in ");

@@ -4,6 +4,7 @@
  * row.
  */
 #include "callback.h"
+#include "close.h"
 #include "fail.h"
 #include "lookup.h"
 #include "notes.h"
@@ -89,7 +90,7 @@ PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t parti
     while (e.visit && rdg_again(&e, !r, &timeout_ms));
     if (e.visit) {
         if (r)
-            ledger_out(e.consumer, DEBT_MESSAGE, r, q.call);
+            ledger_message(e.consumer, r, q.call);
         if (r && odd_result(&e, q.call, r))
             r = NULL;
         rdg_out(&e);
@@ -111,7 +112,7 @@ PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t parti
             while (got > 0)                                                                                  \
                 e.lib->rd_kafka_message_destroy(rkmessages[--got]);                                          \
         for (ssize_t i = 0; i < got; i++)                                                                    \
-            ledger_out(e.consumer, DEBT_MESSAGE, rkmessages[i], q.call);                                     \
+            ledger_message(e.consumer, rkmessages[i], q.call);                                               \
         rdg_out(&e);                                                                                         \
     }                                                                                                        \
     return got || r >= 0 ? got : r
@@ -557,16 +558,32 @@ static bool really_closed(const struct entry *e, rd_kafka_t *rk)
     return e->lib->rd_kafka_consumer_closed && e->lib->rd_kafka_consumer_closed(rk);
 }
 
+/* RDGATE_CLOSE_MS counts the wait at the gate, too. */
+static int *close_limit(const rd_kafka_t *rk, int *limit_ms)
+{
+    struct object *o = rdg_options.close_ms ? object_find(HANDLE_KIND, rk) : NULL;
+    if (!o || !close_is_bounded(o->consumer))
+        return NULL;
+    *limit_ms = (int)rdg_options.close_ms;
+    return limit_ms;
+}
+
 PUBLIC rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk)
 {
-    ASK(rd_kafka_consumer_close, HANDLE_KIND, rk, NULL);
-    if (!in)
+    int limit_ms = -1;
+    ASK(rd_kafka_consumer_close, HANDLE_KIND, rk, close_limit(rk, &limit_ms));
+    if (!in) {
+        if (limit_ms > 0 && e.code == RD_KAFKA_RESP_ERR__TIMED_OUT)
+            report_once(CLOSE_STUCK, e.consumer, q.call, NULL, limit_ms);
         return FAIL_CODE;
-    if (e.visit && e.consumer->life == CLOSED && e.consumer->closed_by_us)
+    }
+    if (e.visit && e.consumer->life == CLOSED && e.consumer->closed_by_us && !e.consumer->given_up)
         report_once(DOUBLE_CLOSE, e.consumer, q.call, NULL, -1);
     if (e.visit)
         begins_to_end(&e, &q);
-    rd_kafka_resp_err_t r = e.lib->rd_kafka_consumer_close(rk);
+    rd_kafka_resp_err_t r = e.visit && close_is_bounded(e.consumer)
+                                ? close_within(e.consumer, q.call, limit_ms)
+                                : e.lib->rd_kafka_consumer_close(rk);
     if (e.visit) {
         gate_closed(e.visit, r, really_closed(&e, rk), false);
         rdg_out(&e);
@@ -765,7 +782,10 @@ static void destroy(struct entry *e, const struct question *q, rd_kafka_t *rk, i
     } else if (drain_guards(e, rk, began)) {
         if (v->since)
             report(DESTROY_DRAINED, c, call, NULL, (now_ns() - began) / 1000000);
-        really_destroy(e, rk, call, flags);
+        if (close_for_destroy(c, call, flags))
+            really_destroy(e, rk, call, flags);
+        else
+            report(DESTROY_STUCK, c, call, NULL, (now_ns() - began) / 1000000);
     } else {
         report(HANDLE_LEAKED, c, call, NULL, (now_ns() - began) / 1000000);
     }
@@ -862,7 +882,7 @@ static const struct library *whose(const struct consumer *c, const void *caller)
 
 static void event_back(const struct library *lib, rd_kafka_event_t *rkev)
 {
-    struct consumer *c = ledger_back(rkev);
+    struct consumer *c = ledger_back_other(DEBT_EVENT, rkev);
     if (c)
         ledger_rebalance_returned(c, rkev);
     lib->rd_kafka_event_destroy(rkev);
@@ -878,15 +898,16 @@ static rd_kafka_topic_partition_list_t *list_copied(const struct library *lib,
     return copy;
 }
 
-#define GIVEN_BACK(name, type, thing)                                                                        \
+#define GIVEN_BACK(name, type, thing, back)                                                                  \
     PUBLIC void name(type *thing)                                                                            \
     {                                                                                                        \
-        const struct library *lib = whose(ledger_back(thing), CALLER);                                       \
+        const struct library *lib = whose(back, CALLER);                                                     \
         if (lib && lib->name)                                                                                \
             lib->name(thing);                                                                                \
     }
-GIVEN_BACK(rd_kafka_message_destroy, rd_kafka_message_t, rkmessage)
-GIVEN_BACK(rd_kafka_topic_partition_list_destroy, rd_kafka_topic_partition_list_t, rkparlist)
+GIVEN_BACK(rd_kafka_message_destroy, rd_kafka_message_t, rkmessage, ledger_back(rkmessage))
+GIVEN_BACK(rd_kafka_topic_partition_list_destroy, rd_kafka_topic_partition_list_t, rkparlist,
+           ledger_back_other(DEBT_LIST, rkparlist))
 
 PUBLIC void rd_kafka_event_destroy(rd_kafka_event_t *rkev)
 {
@@ -998,7 +1019,7 @@ PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, si
     }                                                                                                        \
     static void list_##i(rd_kafka_topic_partition_list_t *list)                                              \
     {                                                                                                        \
-        ledger_back(list);                                                                                   \
+        ledger_back_other(DEBT_LIST, list);                                                                  \
         library_at(i)->rd_kafka_topic_partition_list_destroy(list);                                          \
     }                                                                                                        \
     static rd_kafka_topic_partition_list_t *copy_##i(const rd_kafka_topic_partition_list_t *list)            \

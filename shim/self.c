@@ -3,6 +3,7 @@
  */
 #include "self.h"
 #include "gate.h"
+#include "ledger.h"
 #include "peek.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ static void thread_ends(void *p)
     struct self *s = p;
     /* Destructors of other keys may still call librdkafka: such a call makes a new record. */
     gate_thread_ends(s);
+    ledger_spill(s);
     rdg_self = NULL;
     lock_take(&pool);
     s->live = false;

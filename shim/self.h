@@ -87,6 +87,11 @@ struct self {
     rd_kafka_resp_err_t last_real;  /* … while the real one still says this */
     bool last_set;
     struct self *next_free;
+    /* The message that this thread got last and has not given back (ledger.h). */
+    _Atomic uintptr_t held;
+    struct consumer *_Atomic held_of;
+    int64_t held_since;
+    uint16_t held_call;
     uint32_t id; /* never given twice: records are reused, threads are not */
     /* The stack that the thread took of itself as its last wait at a gate began; whole if the number is even.
      */

@@ -398,13 +398,13 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
             return r;                                                                                        \
         note;                                                                                                \
         if (((traits_)&MESSAGE) && r)                                                                        \
-            ledger_out(e.consumer, DEBT_MESSAGE, (const void *)(uintptr_t)r, CALL_##name);                   \
+            ledger_message(e.consumer, (const void *)(uintptr_t)r, CALL_##name);                             \
         if (!((traits_)&EVENT) && lonely_out(&e))                                                            \
             return r;                                                                                        \
         while (class_ == POLL && rdg_again(&e, !r, TIMEOUT_##timeout)) {                                     \
             r = e.lib->name arguments;                                                                       \
             if (((traits_)&MESSAGE) && r)                                                                    \
-                ledger_out(e.consumer, DEBT_MESSAGE, (const void *)(uintptr_t)r, CALL_##name);               \
+                ledger_message(e.consumer, (const void *)(uintptr_t)r, CALL_##name);                         \
         }                                                                                                    \
         if (class_ == POLL && r && odd_result(&e, CALL_##name, (void *)(uintptr_t)r))                        \
             r = 0;                                                                                           \

@@ -52,6 +52,8 @@ static void good_values(void)
     is(one("RDGATE_MODE=off").mode, OFF);
     is(one("RDGATE_MAX_WAIT_MS=0").max_wait_ms, 0);
     is(one("RDGATE_MAX_WAIT_MS=250").max_wait_ms, 250);
+    is(one("PATH=/bin").close_ms, 0);
+    is(one("RDGATE_CLOSE_MS=1500").close_ms, 1500);
     is_text(one("RDGATE_LOG=/tmp/%p").log, "/tmp/%p");
     is(sentences, 0);
     char *env[] = {"RDGATE_MODE=off", "HOME=/", "RDGATE_VERBOSE=1", NULL};
