@@ -101,6 +101,12 @@ bool close_is_bounded(const struct consumer *c)
            c->consumer_queue && c->lib->rd_kafka_queue_yield && c->lib->rd_kafka_consumer_closed;
 }
 
+void close_given_up(struct consumer *c, int call, int64_t ms)
+{
+    if (report_first(CLOSE_STUCK, c))
+        report_variant(CLOSE_STUCK, CLOSE_GIVEN_UP, c, call, NULL, ms);
+}
+
 rd_kafka_resp_err_t close_within(struct consumer *c, int call, int limit_ms)
 {
     if (c->life == CLOSED && c->given_up) { /* asked again, and it has ended meanwhile */
@@ -122,7 +128,7 @@ rd_kafka_resp_err_t close_within(struct consumer *c, int call, int limit_ms)
     if (c->lib->rd_kafka_consumer_closed(c->rk))
         return RD_KAFKA_RESP_ERR_NO_ERROR; /* it ended as the yield was sent */
     c->given_up = true;
-    report_once(CLOSE_STUCK, c, call, NULL, (now_ns() - began) / MS);
+    close_given_up(c, call, (now_ns() - began) / MS);
     return r;
 }
 

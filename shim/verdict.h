@@ -36,6 +36,8 @@ enum note {
     OWES_ANSWER,
     OWES_OBJECTS,
     OWES_NOTHING,
+    CLOSE_GIVEN_UP,     /* RDGATE_CLOSE_MS */
+    DESTROY_LEFT_ALONE, /* the same, for the destroy after it */
     /* REBALANCE_UNANSWERED */
     ANSWER_RETURNED,   /* now: the callback returned */
     ANSWER_EVENT,      /* now: the event was destroyed */
