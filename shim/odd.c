@@ -8,6 +8,7 @@
 #include "fail.h"
 #include "lookup.h"
 #include "notes.h"
+#include "see.h"
 #include "shim.h"
 #include "watch.h"
 
@@ -75,8 +76,8 @@ void odd_note(const struct entry *e, int call, const void *second, long result)
             e->consumer->subscribed = list && list->cnt > 0;
         break;
     case CALL_rd_kafka_unsubscribe: e->consumer->subscribed = false; break;
-    /* These leave a reference to each partition in the list, and destroy waits for all of them; position, committed,
-     * seek_partitions and offsets_for_times do not (seen on 2.0.2 and 2.15, tests/ledger.bats). */
+    /* These leave a reference to each partition in the list, and destroy waits for all of them; position,
+     * committed, seek_partitions and offsets_for_times do not (seen on 2.0.2 and 2.15, tests/ledger.bats). */
     case CALL_rd_kafka_assignment:
         if (!result)
             ledger_list(e->consumer, *(void *const *)second, (uint16_t)call);
@@ -534,27 +535,21 @@ PUBLIC void rd_kafka_topic_destroy(rd_kafka_topic_t *rkt)
 
 /* ------------------------------------------------------------------ close */
 
-/* Close or destroy is about to wait for what the application owes. An unanswered ASSIGN of an eager group is
- * forgiven by close (librdkafka 2.0.2 rdkafka_cgrp.c), and one that is still in its callback may yet be
- * answered. */
+/* Close or destroy is about to wait for what the application owes. A rebalance that is still in its callback
+ * may yet be answered. */
 static void begins_to_end(const struct entry *e, const struct question *q)
 {
     struct consumer *c = e->consumer;
     bool death = rdg_calls[q->call].class == DEATH;
     if (c->life == CLOSED && !death)
         return;
-    const struct rebalance *r = &c->rebalance;
-    int owed = c->life == CLOSED ? 0 : atomic_load(&c->unanswered);
-    bool debt =
-        owed && (r->returned || r->event) && (c->cooperative || owed != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS);
-    bool debt_is_answer = debt;
-    if (death && !debt) {
-        struct debt debts[DEBTS];
-        ledger_debts(c, debts, now_ns() / 1000000);
-        debt = debts[DEBT_MESSAGE].count || debts[DEBT_EVENT].count || debts[DEBT_LIST].count;
-    }
-    if (debt)
-        report_variant(CLOSE_DEBT, debt_is_answer ? OWES_ANSWER : OWES_OBJECTS, c, q->call, NULL, -1);
+    struct seen_consumer seen;
+    see_consumer(c, &seen, now_ns() / 1000000);
+    if (c->life == CLOSED || (!seen.rebalance.returned && !seen.rebalance.by_event))
+        seen.rebalance.code = 0; /* done with, or still in its callback */
+    enum note owes = verdict_owes(&seen, death);
+    if (owes != OWES_NOTHING)
+        report_variant(CLOSE_DEBT, owes, c, q->call, NULL, -1);
     if (death && !c->closed_by_us && e->self && c->made_by != e->self->id && !ledger_has_polled(c, e->self))
         report(FINALIZER_DESTROY, c, q->call, NULL, -1);
 }

@@ -40,6 +40,7 @@ void see_consumer(struct consumer *c, struct seen_consumer *s, int64_t clock)
     ledger_debts(c, s->debt, clock);
     s->last_poll = atomic_load_explicit(&c->polls, memory_order_relaxed) ? clock - c->polls_since : -1;
     s->subscribed = c->subscribed;
+    s->cooperative = c->cooperative;
     if (s->subscribed && s->last_poll < 0)
         s->last_poll = clock - c->polls_since; /* never polled: since it subscribed */
     s->poll_tid = c->poller_tid;

@@ -144,6 +144,7 @@ struct seen_consumer {
     char poll_thread[16];
     int max_poll_ms;
     bool subscribed;
+    bool cooperative; /* its assignment strategy */
     int64_t last_commit;
     const char *ended_call; /* name of the call that closed or destroyed it, NULL: none */
     int ended_tid;

@@ -23,13 +23,19 @@ bool call_closes(int call)
     return call == CALL_rd_kafka_consumer_close || call == CALL_rd_kafka_consumer_close_queue;
 }
 
-enum note verdict_owes(const struct seen_consumer *c, bool destroy)
+bool verdict_unanswered(const struct seen_consumer *c)
 {
     const struct seen_rebalance *r = &c->rebalance;
-    if (r->code && !r->answered)
+    return r->code && !r->answered && (r->code == CODE_REVOKE || c->cooperative);
+}
+
+enum note verdict_owes(const struct seen_consumer *c, bool destroy)
+{
+    if (verdict_unanswered(c))
         return OWES_ANSWER;
-    /* messages and events hold up a destroy, nothing else does, and they do not hold up a close */
-    if (destroy && (c->debt[DEBT_MESSAGE].count > 0 || c->debt[DEBT_EVENT].count > 0))
+    /* These hold up a destroy, topics and queues do not, and nothing of it holds up a close. */
+    if (destroy &&
+        (c->debt[DEBT_MESSAGE].count > 0 || c->debt[DEBT_EVENT].count > 0 || c->debt[DEBT_LIST].count > 0))
         return OWES_OBJECTS;
     return OWES_NOTHING;
 }
@@ -103,7 +109,7 @@ static int answerer(const struct snapshot *s, int thread)
     if (!k || k->state != SEEN_INSIDE || k->callback || (!call_closes(k->call) && !call_destroys(k->call)))
         return -1;
     const struct seen_consumer *c = consumer_at(s, k->consumer);
-    if (!c || !c->rebalance.code || c->rebalance.answered || c->rebalance.by_event || c->rebalance.returned)
+    if (!c || !verdict_unanswered(c) || c->rebalance.by_event || c->rebalance.returned)
         return -1;
     for (int i = 0; i < seen_count(s->threads, s->thread); i++)
         if (i != thread && s->thread[i].tid == c->rebalance.tid &&

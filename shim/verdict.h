@@ -84,6 +84,9 @@ struct verdict {
 /* Calls that end a consumer: not the destroy of a mere queue or topic. */
 bool call_closes(int call);
 bool call_destroys(int call);
+/* Does the end of the group wait for the answer to this consumer's rebalance? An assignment of an eager group
+ * is forgiven (seen on 2.0.2 and 2.15). */
+bool verdict_unanswered(const struct seen_consumer *c);
 /* What the ledger says against a close or destroy of consumer c: OWES_*. Also for CLOSE_DEBT. */
 enum note verdict_owes(const struct seen_consumer *c, bool destroy);
 
