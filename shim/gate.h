@@ -93,6 +93,7 @@ struct consumer {
     uint32_t polls_seen;
     int64_t polls_since; /* ms */
     long polling_at;     /* the look that saw a poll inside */
+    bool polling;        /* it was the last one */
     int desk;            /* index in the snapshot, -1: not in it */
     void *callbacks[CB_COUNT];
     struct object *objects;

@@ -38,11 +38,14 @@ void see_consumer(struct consumer *c, struct seen_consumer *s, int64_t clock)
     s->guards = atomic_load(&c->guards);
     ledger_rebalance_seen(c, &s->rebalance, clock);
     ledger_debts(c, s->debt, clock);
-    s->last_poll = atomic_load_explicit(&c->polls, memory_order_relaxed) ? clock - c->polls_since : -1;
+    /* Exact to one look. */
+    int64_t since = clock - c->polls_since;
+    bool polling = c->polling && s->life == OPEN;
+    s->last_poll = !atomic_load_explicit(&c->polls, memory_order_relaxed) ? -1 : polling ? 0 : since > 0 ? since : 1;
     s->subscribed = c->subscribed;
     s->cooperative = c->cooperative;
     if (s->subscribed && s->last_poll < 0)
-        s->last_poll = clock - c->polls_since; /* never polled: since it subscribed */
+        s->last_poll = since; /* never polled: since it subscribed */
     s->poll_tid = c->poller_tid;
     if (s->poll_tid)
         peek_name(s->poll_tid, s->poll_thread);

@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #define LOOK_MS      250
+#define IDLE_MS      500  /* between two looks while nothing stands still */
 #define STANDS_MS    400  /* worth a closer look */
 #define GRACE_MS     1000 /* an answer that another thread gives takes a few 100 ms */
 #define ANSWER_MS    200  /* for a thread to give its stack */
@@ -92,7 +93,6 @@ static int64_t now_ms;
 
 struct walk {
     bool close; /* something stands still */
-    int consumers;
     struct consumer *note[8]; /* rebalances to be noted */
     int notes;
 };
@@ -136,8 +136,8 @@ static void walk_consumer(struct consumer *c, void *with)
     c->desk = -1;
     if (!c->is_consumer || !c->rk || c->forked || life == GONE)
         return;
-    w->consumers++;
     uint32_t polls = atomic_load_explicit(&c->polls, memory_order_relaxed);
+    c->polling = c->polling_at == looks;
     if (polls != c->polls_seen || c->polling_at == looks || !c->subscribed) {
         c->polls_seen = polls;
         c->polls_since = now_ms;
@@ -522,30 +522,32 @@ static void count_handle(struct consumer *c, void *with)
 
 /* Each handle has one thread of this name. Tombstones count as handles, so that one that is just being
  * destroyed is no surprise. */
-static void look_for_others(void)
+static bool look_for_others(void)
 {
-    static int before;
-    static bool said;
+    static bool before, said;
     int handles = 0;
+    if (said)
+        return false;
     consumers_each(count_handle, &handles);
-    int threads = library_threads();
-    bool more = threads > handles + atomic_load(&rdg_uncounted);
-    if (more && before && !said) {
+    bool more = library_threads() > handles + atomic_load(&rdg_uncounted);
+    if (more && before) {
         said = true;
         report_not_covered(NULL, NOTE_NONE);
     }
     before = more;
+    return more && !said;
 }
 
 /* ------------------------------------------------------------------ the thread */
 
-static int64_t period(void)
+static int64_t period(bool idle)
 {
-    int64_t p = rdg_options.stuck_ms / 4;
-    return p < 20 ? 20 : p > LOOK_MS ? LOOK_MS : p;
+    int64_t p = rdg_options.stuck_ms / 4, most = idle ? IDLE_MS : LOOK_MS;
+    return p < 20 ? 20 : p > most ? most : p;
 }
 
-static int look(void)
+/* Returns whether nothing stands still. */
+static bool look(void)
 {
     now_ms = now_ns() / 1000000;
     atomic_store_explicit(&rdg_tick, now_ms, memory_order_relaxed);
@@ -570,9 +572,10 @@ static int look(void)
         }
         forget();
     }
-    if (looks == 8 || looks == 9 || looks % 240 < 2)
-        look_for_others();
-    return w.consumers;
+    static bool again;
+    if (again || looks == 8 || looks % 240 == 0)
+        again = look_for_others();
+    return !w.close;
 }
 
 static void *watch(void *arg)
@@ -580,9 +583,9 @@ static void *watch(void *arg)
     prctl(PR_SET_NAME, "rdgate");
     while (!atomic_load(&leave)) {
         uint32_t seen = atomic_load(&wake);
-        look();
+        bool idle = look();
         if (!atomic_load(&leave))
-            futex_wait(&wake, seen, now_ns() + period() * 1000000, 0);
+            futex_wait(&wake, seen, now_ns() + period(idle) * 1000000, 0);
     }
     return arg;
 }
