@@ -633,13 +633,28 @@ int rest_ms(const struct visit *v)
     return rest <= 0 ? 0 : (int)((rest + MS - 1) / MS);
 }
 
+/* Each kind of collision, that is each pair of calls, is said once for this consumer. */
+static void collided(struct consumer *c, const struct visit *v, const struct visit *o, enum note note)
+{
+    uint32_t pair = (uint32_t)v->call << 16 | (o->call + 1);
+    for (int i = 0; i < COLLISIONS; i++) {
+        if (c->collisions[i] == pair)
+            return;
+        if (c->collisions[i])
+            continue;
+        c->collisions[i] = pair;
+        report_variant(COLLISION, note, c, v->call, o, -1);
+        return;
+    }
+}
+
 /* observe: never waits, never changes anything. */
 static enum admission look_on(struct consumer *c, struct visit *v)
 {
     slow_take(c);
-    struct visit *o = blocker(c, v);
-    if (o)
-        report_once(COLLISION, c, v->call, o, -1);
+    for (struct visit *o = c->inside; o; o = o->next)
+        if (conflicts(c, v, o))
+            collided(c, v, o, NOTE_NONE);
     link_inside(c, v);
     atomic_store(&v->state, INSIDE);
     if (v->class == CLOSE && c->life == OPEN)
@@ -654,8 +669,8 @@ static bool collides(struct consumer *c, const struct visit *v)
     if (rdg_options.mode != REFUSE || v->class > CALL || c->life != OPEN)
         return false;
     const struct visit *o = blocker(c, v);
-    if (o && report_first(COLLISION, c))
-        report_variant(COLLISION, COLLISION_REFUSED, c, v->call, o, -1);
+    if (o)
+        collided(c, v, o, COLLISION_REFUSED);
     return o != NULL;
 }
 

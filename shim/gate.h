@@ -15,8 +15,9 @@ struct line {
     struct visit *first, *last;
 };
 
-#define STALE   16
-#define POLLERS 8
+#define STALE      16
+#define POLLERS    8
+#define COLLISIONS 24
 
 /* The latest rebalance that was handed to the application (ledger.c). */
 struct rebalance {
@@ -57,8 +58,9 @@ struct consumer {
     bool given_up;       /* RDGATE_CLOSE_MS: the close was, the group goes on ending (close.c) */
     int64_t close_until; /* when it will be */
     _Atomic uint32_t close_clock;
-    _Atomic uint32_t reported; /* findings that are said once per consumer */
-    struct self *deferred;     /* the thread that called destroy inside a callback */
+    _Atomic uint32_t reported;       /* findings that are said once per consumer */
+    uint32_t collisions[COLLISIONS]; /* pairs of calls whose collision was said */
+    struct self *deferred;           /* the thread that called destroy inside a callback */
     int deferred_flags;
     int killer_tid; /* who closed or destroyed it, and when */
     int64_t killed_at;

@@ -5,6 +5,7 @@
 #include "notes.h"
 #include "gate.h"
 #include "options.h"
+#include "page.h"
 #include "peek.h"
 #include "report.h"
 #include "say.h"
@@ -42,18 +43,31 @@ static void put(const char *bytes, size_t n)
     errno = saved;
 }
 
+/* A line that is no finding: about options, or that we are in. */
 static void line(struct text *t)
 {
-    text_add(t, "\n");
-    put(t->bytes, t->used);
-}
-
-static void begin(struct text *t, const char *what)
-{
-    text_add(t, "rdgate: [");
-    text_number(t, getpid());
-    text_add(t, "] ");
-    text_add(t, what);
+    char bytes[2048];
+    struct page p = {.bytes = bytes, .size = sizeof(bytes) - 1};
+    if (rdg_options.format == FORMAT_JSON) {
+        struct snapshot s;
+        see_process(&s);
+        page_raw(&p, "{\"v\":1,\"time\":\"");
+        page_time(&p, s.time);
+        page_raw(&p, "\",\"pid\":");
+        page_number(&p, s.pid);
+        page_raw(&p, ",\"message\":\"");
+        p.json = true;
+        page_escaped(&p, text_end(t), sizeof(t->bytes));
+        p.json = false;
+        page_raw(&p, "\"}");
+    } else {
+        page_raw(&p, "rdgate: [");
+        page_number(&p, getpid());
+        page_raw(&p, "] ");
+        page_raw(&p, text_end(t));
+    }
+    bytes[p.used++] = '\n';
+    put(bytes, p.used);
 }
 
 /* The next report's number; 0: the budget is used up. */
@@ -64,7 +78,6 @@ static long next_number(void)
         return n;
     if (n == rdg_options.reports + 1) {
         struct text t = {0};
-        begin(&t, "");
         text_number(&t, rdg_options.reports);
         text_add(&t, " findings written, further ones are only counted (RDGATE_REPORTS)");
         line(&t);
@@ -205,7 +218,7 @@ void report_not_covered(const char *file, enum note note)
 void report_option(const char *sentence)
 {
     struct text t = {0};
-    begin(&t, sentence);
+    text_add(&t, sentence);
     line(&t);
 }
 
@@ -221,7 +234,7 @@ void report_library(const struct library *lib)
     }
     if (!rdg_options.verbose)
         return;
-    begin(&t, "librdkafka ");
+    text_add(&t, "librdkafka ");
     text_escaped(&t, lib->text, sizeof(lib->text));
     text_add(&t, " in ");
     text_escaped(&t, lib->path, sizeof(lib->path));
@@ -244,7 +257,7 @@ void report_exit(void)
         gated += library_at(i)->counted[0];
         passed += library_at(i)->counted[1];
     }
-    begin(&t, "exit: ");
+    text_add(&t, "exit: ");
     text_number(&t, (int64_t)gated);
     text_add(&t, " calls gated, ");
     text_number(&t, (int64_t)passed);
@@ -286,7 +299,7 @@ void report_start(void)
     }
     if (rdg_options.verbose) {
         struct text t = {0};
-        begin(&t, "loaded librdgate " RDGATE_VERSION ", ");
+        text_add(&t, "loaded librdgate " RDGATE_VERSION ", ");
         text_number(&t, CALL_COUNT);
         text_add(&t, " calls known");
         line(&t);

@@ -41,7 +41,10 @@ void see_consumer(struct consumer *c, struct seen_consumer *s, int64_t clock)
     /* Exact to one look. */
     int64_t since = clock - c->polls_since;
     bool polling = c->polling && s->life == OPEN;
-    s->last_poll = !atomic_load_explicit(&c->polls, memory_order_relaxed) ? -1 : polling ? 0 : since > 0 ? since : 1;
+    s->last_poll = !atomic_load_explicit(&c->polls, memory_order_relaxed) ? -1
+                   : polling                                              ? 0
+                   : since > 0                                            ? since
+                                                                          : 1;
     s->subscribed = c->subscribed;
     s->cooperative = c->cooperative;
     if (s->subscribed && s->last_poll < 0)

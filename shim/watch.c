@@ -38,6 +38,7 @@
 #define IDLE_MS      500  /* between two looks while nothing stands still */
 #define STANDS_MS    400  /* worth a closer look */
 #define GRACE_MS     1000 /* an answer that another thread gives takes a few 100 ms */
+#define STOPPED_MS   3000 /* since the last look: this thread was not let run */
 #define ANSWER_MS    200  /* for a thread to give its stack */
 #define SNAP_THREADS 64
 #define SNAP_THINGS  32 /* consumers */
@@ -92,7 +93,8 @@ static int64_t now_ms;
 /* ------------------------------------------------------------------ walking over the records */
 
 struct walk {
-    bool close; /* something stands still */
+    int64_t gap;              /* ms that this thread did not run */
+    bool close;               /* something stands still */
     struct consumer *note[8]; /* rebalances to be noted */
     int notes;
 };
@@ -112,11 +114,13 @@ static void walk_thread(struct self *s, void *with)
         struct watched *old = &s->watched[i];
         uint32_t n = atomic_load_explicit(&v->sequence, memory_order_relaxed);
         uint32_t windows = atomic_load_explicit(&v->windows, memory_order_relaxed);
-        if (old->sequence != n || !old->since) {
+        old->since += w->gap;
+        old->callback_since += w->gap;
+        if (old->sequence != n || old->since == w->gap) {
             old->sequence = n;
             old->since = now_ms;
         }
-        if (old->windows != windows || !old->callback_since ||
+        if (old->windows != windows || old->callback_since == w->gap ||
             !atomic_load_explicit(&v->window, memory_order_relaxed)) {
             old->windows = windows;
             old->callback_since = now_ms;
@@ -144,7 +148,8 @@ static void walk_consumer(struct consumer *c, void *with)
     }
     if (life == OPEN && c->max_poll_ms > 0 && now_ms - c->polls_since >= (int64_t)c->max_poll_ms / 10 * 8)
         w->close = true;
-    const struct rebalance *r = &c->rebalance;
+    struct rebalance *r = &c->rebalance;
+    r->at += w->gap;
     if (atomic_load(&c->unanswered) && r->returned && life == OPEN && now_ms - r->at >= GRACE_MS) {
         w->close |= now_ms - r->at >= rdg_options.stuck_ms;
         if (!r->noted && w->notes < (int)(sizeof(w->note) / sizeof(*w->note)))
@@ -322,22 +327,26 @@ static uint64_t mix(uint64_t h, uint64_t x)
 static uint64_t key_of(const struct verdict *v)
 {
     const struct consumer *c = v->consumer >= 0 ? desk->consumer[v->consumer] : NULL;
-    uint64_t h = mix(mix(v->finding, (uintptr_t)c), (uint64_t)v->note);
+    uint64_t h = mix(v->finding, (uintptr_t)c);
     uint64_t parties = 0;
     switch (v->finding) {
     case POLL_GAP:
     case POLL_EXCEEDED: parties = c ? c->polls_seen : 0; break;
-    case REBALANCE_UNANSWERED: parties = c ? c->rebalance.number : 0; break;
-    default:
+    case REBALANCE_UNANSWERED: parties = mix(c ? c->rebalance.number : 0, (uint64_t)v->note); break;
+    case DEADLOCK:
         for (int i = 0; i < v->parties && i < PARTIES; i++) {
             const struct seen_thread *t = &desk->thread[v->party[i]];
             uint64_t one = (uint64_t)t->tid;
             for (int k = 0; k < t->calls; k++)
                 one = mix(one, desk->numbers[v->party[i]][k]);
             parties += mix(one, 1); /* wherever the loop begins */
-            if (v->finding != DEADLOCK)
-                break; /* who waits for it may change */
         }
+        break;
+    default:
+        /* The call that stands, whatever is called inside it, and whoever waits for it. */
+        if (v->parties > 0)
+            parties = mix((uint64_t)desk->thread[v->party[0]].tid,
+                          v->level >= 0 && v->level < SEEN_CALLS ? desk->numbers[v->party[0]][v->level] : 0);
     }
     h = mix(h, parties);
     return h ? h : 1;
@@ -549,10 +558,12 @@ static int64_t period(bool idle)
 /* Returns whether nothing stands still. */
 static bool look(void)
 {
+    int64_t before = now_ms;
     now_ms = now_ns() / 1000000;
     atomic_store_explicit(&rdg_tick, now_ms, memory_order_relaxed);
     looks++;
-    struct walk w = {0};
+    /* A stopped process, a machine that slept: nobody has stood still for that long. */
+    struct walk w = {.gap = before && now_ms - before > STOPPED_MS ? now_ms - before : 0};
     self_each(walk_thread, &w);
     consumers_each(walk_consumer, &w);
     for (int i = 0; i < w.notes; i++) {

@@ -19,10 +19,10 @@ show() { # VARIABLE [OPTION...]: what a program sees in it
 }
 
 options() { # NAME VALUE of every option, with a value that is valid and not the default
-    sed -n -E -e 's/^CHOICE\(([A-Z_]+), [a-z_]+, "[^"]*", "[^"]* ([a-z]+)".*/\1 \2/p' \
-        -e 's/^NUMBER\(([A-Z_]+), [a-z_]+, ([0-9]+), ([0-9]+), ([0-9]+).*/\1 \2 \4/p' \
+    sed -n -E -e 's/^CHOICE\(([A-Z_]+), [a-z_]+, "[^"]*", "[^"]* ([a-z:N]+)".*/\1 \2/p' \
+        -e 's/^NUMBER\(([A-Z_]+), [a-z_]+, ([0-9]+), ([0-9]+), ([0-9]+).*/\1 \2 \3/p' \
         -e 's/^TEXT\(([A-Z_]+),.*/\1 \/tmp\/x.%p/p' shim/options.def |
-        awk 'NF == 3 {print $1, ($2 == 1 ? 0 : 1); next} {print}'
+        awk 'NF == 3 {print $1, ($2 == $3 ? $3 + 1 : $3); next} {sub(/:N$/, ":7"); print}'
 }
 
 @test "the program runs with the shim's absolute path in LD_PRELOAD" {

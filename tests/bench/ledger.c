@@ -1,4 +1,5 @@
-/* What it costs to write down that a message was given back: at once, and after a thousand others were taken. */
+/* What it costs to write down that a message was given back: at once, and after a thousand others were taken.
+ */
 #include "bench.h"
 
 enum { N = 24000, KEPT = 1000, SIZE = 100 }; /* the mock keeps 5 MB of a partition */
@@ -28,8 +29,8 @@ int main(void)
             die("produce failed");
     if (rd_kafka_flush(producer, 30000))
         die("flush failed");
-    rd_kafka_t *rk = handle(RD_KAFKA_CONSUMER, "group.id", "ledger", "bootstrap.servers", brokers, "log_level",
-                            "0", "enable.auto.commit", "false", NULL);
+    rd_kafka_t *rk = handle(RD_KAFKA_CONSUMER, "group.id", "ledger", "bootstrap.servers", brokers,
+                            "log_level", "0", "enable.auto.commit", "false", NULL);
     rd_kafka_topic_partition_list_t *all = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(all, "ledger", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_assign(rk, all);

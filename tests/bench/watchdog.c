@@ -28,7 +28,8 @@ static double used_by(const char *name)
         FILE *f = fopen(path, "re");
         if (!f)
             continue;
-        bool it = fgets(comm, sizeof comm, f) && !strncmp(comm, name, strlen(name)) && comm[strlen(name)] == '\n';
+        bool it =
+            fgets(comm, sizeof comm, f) && !strncmp(comm, name, strlen(name)) && comm[strlen(name)] == '\n';
         fclose(f);
         snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", e->d_name);
         if (it && (f = fopen(path, "re"))) {
