@@ -49,16 +49,16 @@ static void in_forked_child(void)
     watch_after_fork();
 }
 
+#define UNCLOSED 8
 struct unclosed {
-    struct consumer *found[8];
+    struct consumer *found[UNCLOSED];
     int count;
 };
 
 static void is_open(struct consumer *c, void *with)
 {
     struct unclosed *u = with;
-    if (c->is_consumer && c->rk && !c->forked && atomic_load(&c->life) == OPEN &&
-        u->count < (int)(sizeof(u->found) / sizeof(*u->found)))
+    if (c->is_consumer && c->rk && !c->forked && atomic_load(&c->life) == OPEN && u->count < UNCLOSED)
         u->found[u->count++] = c;
 }
 

@@ -55,6 +55,8 @@ const char *options_nearest(const char *name)
 static int fits(const char *word, size_t len, const char *value, int *number)
 {
     *number = 0;
+    if (!len)
+        return 0;
     if (strlen(value) == len && memcmp(word, value, len) == 0 && word[len - 1] != 'N')
         return 1;
     if (len < 3 || memcmp(word + len - 2, ":N", 2) != 0 || strncmp(value, word, len - 1) != 0)

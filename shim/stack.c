@@ -189,9 +189,9 @@ int stack_of(int tid, uintptr_t *frames, int most, int64_t wait_ms)
         info.si_value.sival_ptr = (void *)(uintptr_t)number;
         atomic_store(&question.asked, number);
         bool sent = syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, sig, &info) == 0;
-        int64_t until = now_ns() + wait_ms * 1000000, now;
+        int64_t until = now_ns() + wait_ms * 1000000;
         uint32_t seen;
-        while (sent && (seen = atomic_load(&question.answered)) != number && (now = now_ns()) < until)
+        while (sent && (seen = atomic_load(&question.answered)) != number && now_ns() < until)
             futex_wait(&question.answered, seen, until, 0);
         /* Given up, unless it is writing just now: then it is nearly there. */
         bool given_up = atomic_compare_exchange_strong(&question.asked, &asked, 0);

@@ -44,6 +44,7 @@
 #define SNAP_THINGS  32 /* consumers */
 #define SNAP_EDGES   128
 #define ACTIVE       32
+#define NOTED        8
 
 /* A finding that still holds. */
 struct active {
@@ -93,9 +94,9 @@ static int64_t now_ms;
 /* ------------------------------------------------------------------ walking over the records */
 
 struct walk {
-    int64_t gap;              /* ms that this thread did not run */
-    bool close;               /* something stands still */
-    struct consumer *note[8]; /* rebalances to be noted */
+    int64_t gap;                  /* ms that this thread did not run */
+    bool close;                   /* something stands still */
+    struct consumer *note[NOTED]; /* rebalances to be noted */
     int notes;
 };
 
@@ -152,7 +153,7 @@ static void walk_consumer(struct consumer *c, void *with)
     r->at += w->gap;
     if (atomic_load(&c->unanswered) && r->returned && life == OPEN && now_ms - r->at >= GRACE_MS) {
         w->close |= now_ms - r->at >= rdg_options.stuck_ms;
-        if (!r->noted && w->notes < (int)(sizeof(w->note) / sizeof(*w->note)))
+        if (!r->noted && w->notes < NOTED)
             w->note[w->notes++] = c;
     }
 }

@@ -104,11 +104,11 @@ int main(int argc, char **argv)
     if (!none) {
         step("close");
         int64_t began = now_ms();
-        for (int i = 0; i <= two; i++) {
+        for (int i = 0; i < (two ? 2 : 1); i++) {
             start(&w[i], closer, (void *)(intptr_t)i);
             until_blocked_or_back(&w[i], &inside[i]);
         }
-        for (int i = 0; i <= two; i++) {
+        for (int i = 0; i < (two ? 2 : 1); i++) {
             join(&w[i], "the close");
             step("close: %s", rd_kafka_err2name(results[i]));
             expect_err(results[i], RD_KAFKA_RESP_ERR__TIMED_OUT);
