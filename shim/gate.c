@@ -54,7 +54,8 @@
  *
  * TIME. No wait outlasts the call's own timeout; a poll of 0 does not wait at all. No wait outlasts
  * RDGATE_MAX_WAIT_MS: then the visit is let in beside the others (passed), except a DEATH, which leaks the
- * handle, and whoever waits for a close to end, who gets an error.
+ * handle (at once if the watchdog has proven that it stands in a loop, which only a DEATH
+ * can make: everybody else passes a callback), and whoever waits for a close to end, who gets an error.
  */
 #include "gate.h"
 #include "handle.h"
@@ -547,7 +548,7 @@ static enum admission await(struct consumer *c, struct visit *v)
             settle(c); /* whoever stood behind us */
             return OUT_OF_TIME;
         }
-        if (now >= limit) {
+        if (now >= limit || atomic_load(&v->let_go)) {
             struct visit *o = blocker(c, v);
             step_out(c, v);
             atomic_store(&v->state, OUTSIDE);
@@ -1078,6 +1079,22 @@ void gate_thread_ends(struct self *s)
 }
 
 /* ------------------------------------------------------------------ for the watchdog */
+
+void gate_let_go(const struct self *s, int level, uint32_t sequence)
+{
+    struct visit *v = (struct visit *)&s->visits[level];
+    struct consumer *c = v->consumer;
+    if (!c || v->class != DEATH || v->object)
+        return;
+    slow_take(c);
+    bool there = atomic_load(&v->sequence) == sequence && v->consumer == c;
+    if (there && (v->state == WAITING || v->draining)) {
+        atomic_store(&v->let_go, true);
+        futex_wake(&v->state, 1);
+        tell_drainers(c);
+    }
+    slow_drop(c);
+}
 
 struct guards_of {
     const struct consumer *consumer;

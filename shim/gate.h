@@ -128,6 +128,9 @@ struct gate_edge {
     int kind; /* enum edge_kind */
 };
 int gate_edges(struct consumer *c, struct gate_edge *edges, int most);
+/* This visit of the thread, if it is the one with this sequence number and a destroy that waits, waits no
+ * longer: the handle is leaked. */
+void gate_let_go(const struct self *s, int level, uint32_t sequence);
 
 /* GUARD: counted in and out. false: the handle is being destroyed. */
 bool guard_enter(struct consumer *c);

@@ -755,7 +755,7 @@ static bool drain_guards(struct entry *e, rd_kafka_t *rk, int64_t since)
         if (!e->visit->draining)
             return true;
         int64_t now = now_ns();
-        if (now >= limit)
+        if (now >= limit || atomic_load(&e->visit->let_go))
             return false;
         if (e->lib->rd_kafka_queue_yield) {
             struct woken w = {.count = 0};
@@ -819,14 +819,14 @@ static bool put_off(const rd_kafka_t *rk, const void *caller, int flags)
 }
 
 /* The gate did not let the destroy in. */
-static void not_destroyed(const struct entry *e, const struct question *q)
+static void not_destroyed(const struct entry *e, const struct question *q, int64_t began)
 {
     struct consumer *c = e->consumer;
     if (!c || c->forked)
         return;
     if (c->life < DESTROYING) {
         /* Nobody could be made to leave within the limit: a leak beats a crash. */
-        report(HANDLE_LEAKED, c, q->call, c->inside, rdg_options.max_wait_ms);
+        report(HANDLE_LEAKED, c, q->call, c->inside, (now_ns() - began) / 1000000);
         gate_destroyed(c, q->call);
         handle_gone(c);
         watch_consumer_gone();
@@ -853,9 +853,10 @@ void odd_deferred_destroy(struct consumer *c)
     {                                                                                                        \
         if (put_off(rk, CALLER, flags))                                                                      \
             return;                                                                                          \
+        int64_t began = now_ns();                                                                            \
         ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
         if (!in) {                                                                                           \
-            not_destroyed(&e, &q);                                                                           \
+            not_destroyed(&e, &q, began);                                                                    \
             return;                                                                                          \
         }                                                                                                    \
         if (e.visit) {                                                                                       \

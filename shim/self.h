@@ -51,6 +51,7 @@ struct visit {
     _Atomic int window;    /* depth of application callbacks running in it */
     uint8_t callback;      /* the latest of them: enum callback + 1 */
     bool draining;         /* a destroy that waits for the guards */
+    _Atomic bool let_go;   /* a destroy that is known to wait for ever: it gives up now */
     bool alien;            /* polls a queue that carries no consumer queue: a GUARD that can be woken */
     bool guard;            /* counted among the guards */
     bool yielded;          /* a yield was sent to it since it entered the library */

@@ -416,6 +416,19 @@ static void on_deadlock(const struct verdict *v)
     }
 }
 
+/* A loop through a destroy that waits at the gate is of our own making: without us it would not have waited.
+ */
+static void let_go(const struct verdict *v)
+{
+    if (rdg_options.mode == OBSERVE)
+        return;
+    for (int i = 0; i < v->parties && i < PARTIES; i++) {
+        int n = v->party[i], k = desk->thread[n].calls - 1;
+        if (desk->self[n] && k >= 0)
+            gate_let_go(desk->self[n], k, (uint32_t)desk->numbers[n][k]);
+    }
+}
+
 static bool covered_by_deadlock(const struct verdict *v)
 {
     if (v->finding != STUCK_CALL && v->finding != CLOSE_STUCK && v->finding != DESTROY_STUCK)
@@ -460,8 +473,10 @@ static void judge(void)
             a->thread = desk->thread[v->party[0]];
         a->thread.frame = NULL;
         a->thread.frames = 0;
-        if (v->finding == DEADLOCK)
+        if (v->finding == DEADLOCK) {
             on_deadlock(v);
+            let_go(v);
+        }
     }
 }
 
