@@ -411,7 +411,7 @@ static struct visit *poll_in_the_way(const struct consumer *c)
 static bool send_yield(struct consumer *c, struct visit *o)
 {
     const struct library *lib = c->lib;
-    if (!lib->rd_kafka_queue_yield || c->life == CLOSING || c->life >= DESTROYING || !mark_stale(c, o->lane))
+    if (!lib->rd_kafka_queue_yield || c->life == CLOSING || c->life == DESTROYING || !mark_stale(c, o->lane))
         return false;
     rd_kafka_queue_t *q = o->object ? (void *)(o->object->key & ~(uintptr_t)3) : c->consumer_queue;
     rd_kafka_topic_t *topic = o->topic;
@@ -912,9 +912,10 @@ void gate_window_ends(struct visit *v)
             atomic_store(&v->state, INSIDE);
     }
     settle(c);
-    /* The handle was closed while the callback ran, or destroyed by it: this poll has nothing to wait for. */
+    /* The handle was closed while the callback ran, destroyed by it, or given up (leaked): this poll has
+     * nothing to wait for. */
     if (v->class == POLL && v->state == INSIDE && !v->yielded && v->timed &&
-        (c->life == CLOSED || c->deferred) && send_yield(c, v))
+        (c->life == CLOSED || c->life == GONE || c->deferred) && send_yield(c, v))
         settle(c);
     slow_drop(c);
 }

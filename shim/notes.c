@@ -177,7 +177,7 @@ void report_variant(enum finding f, enum note note, struct consumer *c, int call
         bool theirs = other && (f == OWNER_GONE || f == CALLBACK_ESCAPED);
         const struct self *me = theirs ? other->self : rdg_self;
         const struct visit *mine = theirs ? other : me ? me->top : NULL;
-        if (c) {
+        if (c && f != REBALANCE_UNANSWERED) { /* which is about a call that nobody makes */
             see_party(&k->thread[s.threads], me, mine, call, clock);
             v.party[v.parties++] = (short)s.threads++;
         }

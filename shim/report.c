@@ -133,6 +133,8 @@ static bool look(struct view *w, const struct snapshot *s, const struct verdict 
         return false;
     w->code = findings[v->finding].code;
     w->severity = findings[v->finding].severity;
+    if (v->note == ANSWER_RETURNED || v->note == ANSWER_EVENT)
+        w->severity = SEVERITY_INFO; /* it may yet be answered */
     for (int i = COUNT(words) - 1; i >= 0; i--)
         if (words[i].finding == (int)v->finding && (words[i].note == v->note || !w->words))
             w->words = &words[i];

@@ -127,6 +127,39 @@ PROBE void pause_ms(int ms)
 /* For the stage to be set, which is not what is being tested. */
 #define eventually(cond, ...) expect(within(20000, cond), __VA_ARGS__)
 
+/* ---- The shim's log ---- */
+
+/* Does the shim write to a log, which the test names in PROBE_LOG? Without the shim it does not. */
+PROBE bool shimmed(void)
+{
+    return getenv("PROBE_LOG") != NULL;
+}
+
+/* How often the text stands in the shim's log, which the test names in PROBE_LOG; -1: there is no log, since
+ * this run is without the shim. */
+PROBE int said(const char *text)
+{
+    const char *path = getenv("PROBE_LOG");
+    if (!path)
+        return -1;
+    static char all[256 * 1024];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(all, 1, sizeof all - 1, f) : 0;
+    if (f)
+        fclose(f);
+    all[n] = '\0';
+    int times = 0;
+    for (char *at = all; (at = strstr(at, text)); at++)
+        times++;
+    return times;
+}
+
+/* Waits until the shim has said it; without the shim, goes on. */
+PROBE void until_said(const char *text)
+{
+    eventually(said(text) != 0, "the shim never said: %s", text);
+}
+
 /* ---- Threads ---- */
 
 struct worker {
