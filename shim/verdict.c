@@ -26,7 +26,7 @@ bool call_closes(int call)
 bool verdict_unanswered(const struct seen_consumer *c)
 {
     const struct seen_rebalance *r = &c->rebalance;
-    return r->code && !r->answered && (r->code == CODE_REVOKE || c->cooperative);
+    return r->code && !r->answered && (r->code == CODE_REVOKE || (c->cooperative && !r->by_event));
 }
 
 enum note verdict_owes(const struct seen_consumer *c, bool destroy)

@@ -84,8 +84,8 @@ struct verdict {
 /* Calls that end a consumer: not the destroy of a mere queue or topic. */
 bool call_closes(int call);
 bool call_destroys(int call);
-/* Does the end of the group wait for the answer to this consumer's rebalance? An assignment of an eager group
- * is forgiven (seen on 2.0.2 and 2.15). */
+/* Does the end of the group wait for the answer to this consumer's rebalance? An assignment is forgiven to an
+ * eager group, and to any that was told by event (seen on 2.0.2 and 2.15, tests/ledger.bats). */
 bool verdict_unanswered(const struct seen_consumer *c);
 /* What the ledger says against a close or destroy of consumer c: OWES_*. Also for CLOSE_DEBT. */
 enum note verdict_owes(const struct seen_consumer *c, bool destroy);

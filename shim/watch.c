@@ -614,6 +614,11 @@ static void *watch(void *arg)
         if (!atomic_load(&leave))
             futex_wait(&wake, seen, now_ns() + period(idle) * 1000000, 0);
     }
+    /* The last consumer is gone: what was stuck about it is not any more. */
+    looks++;
+    now_ms = now_ns() / 1000000;
+    if (desk)
+        forget();
     return arg;
 }
 

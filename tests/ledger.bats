@@ -80,7 +80,20 @@ unanswered() {
 
 @test "so is one whose event is destroyed without answer" {
     for_each_lib unanswered revoke event
-    for_each_lib unanswered assign event
+}
+
+forgiven() {
+    plain 30 unanswered assign event
+    expect_ok
+    watched 40 unanswered assign event
+    expect_ok
+    found rebalance-unanswered 2
+    found close-debt 0
+    found close-stuck 0
+}
+
+@test "an assignment whose event is destroyed is named, but no debt: the close forgives it" {
+    for_each_lib forgiven
 }
 
 # misanswered HOW

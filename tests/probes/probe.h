@@ -148,8 +148,16 @@ PROBE int said(const char *text)
     if (f)
         fclose(f);
     all[n] = '\0';
+    /* The same in JSON. */
+    char json[128] = "";
+    if (!strncmp(text, "finding: ", 9))
+        snprintf(json, sizeof json, "\"finding\":\"%s\",\"severity\"", text + 9);
+    else if (!strcmp(text, "moving again"))
+        strcpy(json, "\"moving\":true");
     int times = 0;
     for (char *at = all; (at = strstr(at, text)); at++)
+        times++;
+    for (char *at = all; json[0] && (at = strstr(at, json)); at++)
         times++;
     return times;
 }

@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     patient = consumer_new(consumer_conf(NOWHERE));
     rd_kafka_conf_t *conf = consumer_conf(NOWHERE);
     rd_kafka_conf_set_stats_cb(conf, on_stats);
-    conf_set(conf, "statistics.interval.ms", "100");
+    conf_set(conf, "statistics.interval.ms", "1000");
     slow = consumer_new(conf);
     expect_err(rd_kafka_poll_set_consumer(slow), RD_KAFKA_RESP_ERR_NO_ERROR);
     conf = consumer_conf(mock.bootstraps);
