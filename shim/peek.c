@@ -2,8 +2,10 @@
  * peek.c: what a foreign thread is doing. Every file of /proc may be missing; then the answer is "not seen".
  */
 #include "peek.h"
+#include "real.h"
 #include "say.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -136,6 +138,7 @@ _Static_assert(sizeof(pthread_mutex_t) >= sizeof(struct mutex_words), "the layou
 #define KIND_KNOWN  (3 | KIND_ROBUST | KIND_PI | 64 | KIND_SHARED | 256 | 512)
 
 static bool layout_known;
+static uintptr_t python_runtime; /* 0: no Python here */
 
 static bool looks_right(int type)
 {
@@ -155,6 +158,7 @@ static bool looks_right(int type)
 
 void peek_start(void)
 {
+    python_runtime = (uintptr_t)real_dlsym(RTLD_DEFAULT, "_PyRuntime");
     layout_known = looks_right(PTHREAD_MUTEX_NORMAL) && looks_right(PTHREAD_MUTEX_RECURSIVE) &&
                    looks_right(PTHREAD_MUTEX_ERRORCHECK);
 }
@@ -168,11 +172,11 @@ static bool lives_here(int tid)
 }
 
 /* Never by pointer: what the thread sleeps on may be unmapped meanwhile. */
-static bool read_words(uintptr_t address, struct mutex_words *w)
+static bool read_all(uintptr_t address, void *to, size_t size)
 {
     int saved = errno;
-    struct iovec to = {w, sizeof(*w)}, from = {(void *)address, sizeof(*w)};
-    bool all = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)sizeof(*w);
+    struct iovec local = {to, size}, remote = {(void *)address, size};
+    bool all = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
     errno = saved;
     return all;
 }
@@ -188,7 +192,7 @@ static void look_at_futex(struct seen_thread *t, uintptr_t address, unsigned op,
     op &= FUTEX_CMD_MASK;
     bool wait = op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET;
     bool pi = op == FUTEX_LOCK_PI || op == 13; /* FUTEX_LOCK_PI2, Linux 5.14 */
-    if (!layout_known || (!wait && !pi) || address % 4 || !read_words(address, &w))
+    if (!layout_known || (!wait && !pi) || address % 4 || !read_all(address, &w, sizeof(w)))
         return;
     if (w.kind & ~KIND_KNOWN || w.users == 0 || w.users > 1000000)
         return;
@@ -213,6 +217,53 @@ static void look_at_futex(struct seen_thread *t, uintptr_t address, unsigned op,
     t->sleep = SLEEP_MUTEX;
     t->mutex_owner = owner;
     t->mutex_elsewhere = elsewhere;
+}
+
+/* ------------------------------------------------------------------ Python's interpreter lock */
+
+/* CPython Include/internal/pycore_gil.h, 3.7 to 3.13; the condition variable follows. */
+struct gil_words {
+    uint64_t interval, last_holder;
+    uint32_t locked, padding;
+    uint64_t switches;
+};
+#define RUNTIME_SIZE (1u << 20)
+
+/* The thread of a PyThreadState: its pthread_t and its tid stand side by side (3.11 and later). */
+static int holder_of(uint64_t state)
+{
+    uint64_t word[40];
+    if (state % 8 || !read_all((uintptr_t)state, word, sizeof(word)))
+        return 0;
+    for (int i = 0; i + 1 < 40; i++)
+        if (word[i] > 65536 && word[i] % 64 == 0 && word[i + 1] < (1u << 22) && lives_here((int)word[i + 1]))
+            return (int)word[i + 1];
+    return 0;
+}
+
+/* A thread that waits for the lock sleeps, 5 ms at a time, in a condition variable inside _PyRuntime (Python/
+ * ceval_gil.h take_gil). The lock itself says who took it last, and whether it is taken. */
+static void look_at_gil(struct seen_thread *t, uintptr_t address)
+{
+    /* Where the futex lies in a pthread_cond_t: glibc 2.25 to 2.40, and 2.41. */
+    static const uintptr_t within[] = {40, 44, 32, 36};
+    struct gil_words g;
+    if (!python_runtime || address - python_runtime >= RUNTIME_SIZE)
+        return;
+    for (int i = 0; i < 4; i++) {
+        uintptr_t gil = address - within[i] - sizeof(g);
+        if (gil % 8 || !read_all(gil, &g, sizeof(g)) || g.locked != 1 || !g.interval ||
+            g.interval > 1000000000000)
+            continue;
+        int holder = holder_of(g.last_holder);
+        if (holder && holder != t->tid) {
+            t->sleep = SLEEP_MUTEX;
+            t->gil = true;
+            t->futex = gil;
+            t->mutex_owner = holder;
+        }
+        return;
+    }
 }
 
 /* ------------------------------------------------------------------ what it does */
@@ -250,7 +301,7 @@ void peek_thread(int tid, struct seen_thread *t)
     t->syscall = -1;
     t->futex = 0;
     t->mutex_owner = 0;
-    t->mutex_elsewhere = false;
+    t->mutex_elsewhere = t->gil = false;
     peek_name(tid, t->name);
     if (!task_file(tid, "/stat", stat, sizeof(stat))) {
         if (!lives_here(tid))
@@ -272,8 +323,11 @@ void peek_thread(int tid, struct seen_thread *t)
     if (numbers_of(tid, number, 9) != 9)
         return;
     t->syscall = (long)number[0];
-    if (t->syscall == SYS_futex)
-        look_at_futex(t, (uintptr_t)number[1], (unsigned)number[2], (uint32_t)number[3]);
-    else
+    if (t->syscall != SYS_futex) {
         t->sleep = (uint8_t)sleep_in(t->syscall);
+        return;
+    }
+    look_at_futex(t, (uintptr_t)number[1], (unsigned)number[2], (uint32_t)number[3]);
+    if (t->sleep == SLEEP_FUTEX)
+        look_at_gil(t, t->futex);
 }

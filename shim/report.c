@@ -315,7 +315,10 @@ static bool say_chain(struct page *p, const struct seen_thread *t, int from)
 
 static bool say_doing(struct page *p, const struct view *w, const struct seen_thread *t)
 {
-    if (!t || !say(p, PICK(doings, t->sleep)))
+    const char *doing = t && t->gil ? "waits for Python's interpreter lock"
+                        : t         ? PICK(doings, t->sleep)
+                                    : NULL;
+    if (!say(p, doing))
         return false;
     if (t->sleep == SLEEP_MUTEX) {
         if (mutex_label(w, t->futex)) {
@@ -870,7 +873,12 @@ static void text_mutex(struct page *p, const struct view *w, int i)
 {
     new_line(p, 0, 5);
     say_label(p, 'M', i + 1);
-    page_add(p, "~~~a pthread mutex at ");
+    bool gil = false;
+    for (int k = 0; k < w->threads; k++) {
+        const struct seen_thread *t = thread_at(w->s, w->thread[k]);
+        gil |= t->gil && t->futex == w->mutex[i];
+    }
+    page_add(p, gil ? "~~~Python's interpreter lock (the GIL) at " : "~~~a pthread mutex at ");
     page_hex(p, w->mutex[i]);
     for (int k = 0; k < w->threads; k++) {
         const struct seen_thread *t = thread_at(w->s, w->thread[k]);

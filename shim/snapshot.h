@@ -75,6 +75,7 @@ struct seen_thread {
     uintptr_t futex;
     int mutex_owner; /* tid; of another process if mutex_elsewhere */
     bool mutex_elsewhere;
+    bool gil;       /* what it sleeps for is Python's interpreter lock; futex is where that lies */
     int64_t asleep; /* how long it was seen standing in this very sleep */
     uint8_t calls;
     struct seen_call call[SEEN_CALLS]; /* the outermost first */
