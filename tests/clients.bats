@@ -43,6 +43,18 @@ librdkafka() {
     was_gated gil
 }
 
+@test "Python: a close that keeps the interpreter lock from the callback it waits for is named as a deadlock" {
+    both gilfree 40 /usr/bin/python3 "$HERE/gil.py" free "$BOOTSTRAP" quiet
+    said gilfree gated closed
+    ended gilfree gated 0
+    both gilheld 25 env RDGATE_ON_DEADLOCK=exit:7 /usr/bin/python3 "$HERE/gil.py" held "$BOOTSTRAP" quiet
+    fell gilheld plain
+    ended gilheld gated 7
+    grep -q "finding: deadlock: " "$BATS_TEST_TMPDIR/gilheld.gated.err"
+    grep -q "Python's interpreter lock (the GIL) at .*; it names thread" "$BATS_TEST_TMPDIR/gilheld.gated.err"
+    grep -q "PyGILState_Ensure" "$BATS_TEST_TMPDIR/gilheld.gated.err"
+}
+
 @test "Python: close against poll(-1) hangs without, ends with" {
     both pyclose 12 /usr/bin/python3 "$HERE/client.py" close "$BOOTSTRAP" GROUP quiet 0
     fell pyclose plain

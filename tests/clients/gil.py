@@ -1,4 +1,4 @@
-"""gil.py PROPER?: a rebalance callback in Python needs the interpreter lock.
+"""gil.py held|free BOOTSTRAP TOPIC: a rebalance callback in Python needs the interpreter lock.
 
 With `held` the closing thread keeps that lock during rd_kafka_consumer_close (ctypes.PyDLL), as a binding does that
 does not let go of it: the callback in the other thread's poll never starts, and the close waits for its answer for ever.
@@ -11,7 +11,7 @@ import threading
 import time
 
 held = sys.argv[1] == "held"
-bootstraps = sys.argv[2].encode()
+bootstraps, topic = sys.argv[2].encode(), sys.argv[3].encode()
 free = ctypes.CDLL("librdkafka.so.1")
 closing = ctypes.PyDLL("librdkafka.so.1") if held else free
 ASSIGN, REVOKE = -175, -174
@@ -42,7 +42,7 @@ def consumer():
 
 rk = consumer()
 topics = ctypes.c_void_p(free.rd_kafka_topic_partition_list_new(1))
-free.rd_kafka_topic_partition_list_add(topics, b"t", -1)
+free.rd_kafka_topic_partition_list_add(topics, topic, -1)
 assert free.rd_kafka_subscribe(rk, topics) == 0
 while not state["assigned"]:
     message = free.rd_kafka_consumer_poll(rk, 100)
