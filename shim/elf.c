@@ -1,10 +1,12 @@
 /*
- * elf.c: see elf.h. It must not trust a mapped object further than the loader did, which has already followed
- * the same tables to bind it; and it must not trust a file at all.
+ * elf.c: see elf.h. A mapped object is trusted as far as the loader did, which has already followed the same
+ * tables to bind it. A file is not trusted at all: every offset, size and count in it may be nonsense.
  */
 #include "elf.h"
+#include "raw.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 struct tables {
     const ElfW(Sym) * symbols;
@@ -134,77 +136,213 @@ int elf_range(const void *base, uintptr_t load, uintptr_t *from, uintptr_t *to)
 
 /* ------------------------------------------------------------------ files */
 
-/* Copies from the file what lies wholly inside it. */
-static bool part(const unsigned char *file, size_t size, uint64_t at, void *to, size_t n)
+#if defined(__x86_64__)
+#    define MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#    define MACHINE EM_AARCH64
+#endif
+
+#define SECTIONS_MOST 65536
+#define SYMBOLS_MOST  (8u << 20) /* a browser has one million */
+#define AT_ONCE       32         /* the callers' stacks may be small */
+
+struct file {
+    int fd;
+    uint64_t size;
+    ElfW(Ehdr) head;
+    uint64_t sections;
+};
+
+/* A part of the file that lies in it whole. */
+struct part {
+    uint64_t at, size;
+};
+
+static bool get(const struct file *f, uint64_t at, void *to, size_t size)
 {
-    if (at > size || n > size - at)
+    if (at > f->size || size > f->size - at)
         return false;
-    memcpy(to, file + at, n);
+    for (size_t have = 0; have < size;) {
+        long n = raw_read_at(f->fd, (char *)to + have, size - have, at + have);
+        if (n == -EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        have += (size_t)n;
+    }
     return true;
 }
 
-struct nearest {
-    uint64_t address, value, name; /* what is looked for; the best so far, as an offset into the strings */
-    bool found;
-};
-
-static void search(const unsigned char *file, size_t size, const ElfW(Shdr) * table, struct nearest *best)
+static bool section(const struct file *f, uint64_t i, ElfW(Shdr) * s)
 {
-    ElfW(Sym) sym;
-    uint64_t count = table->sh_size / sizeof(sym);
-    for (uint64_t i = 0; i < count; i++) {
-        if (!part(file, size, table->sh_offset + i * sizeof(sym), &sym, sizeof(sym)))
-            return;
-        int type = ELF64_ST_TYPE(sym.st_info);
-        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym.st_shndx == SHN_UNDEF || !sym.st_name ||
-            sym.st_value > best->address || (best->found && sym.st_value < best->value))
-            continue;
-        /* Assembly leaves sizes out: then whatever function begins last before it. */
-        if (sym.st_size && best->address - sym.st_value >= sym.st_size)
-            continue;
-        best->found = true;
-        best->value = sym.st_value;
-        best->name = sym.st_name;
-    }
+    return i < f->sections && f->head.e_shoff <= f->size &&
+           get(f, f->head.e_shoff + i * sizeof(*s), s, sizeof(*s));
 }
 
-bool elf_function_at(const unsigned char *file, size_t size, uint64_t offset, char *name, size_t name_size)
+static bool inside(const struct file *f, const ElfW(Shdr) * s, struct part *p)
 {
-    ElfW(Ehdr) head;
-    if (!part(file, size, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-        head.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
-        head.e_phentsize != sizeof(ElfW(Phdr)) || head.e_shentsize != sizeof(ElfW(Shdr)))
+    p->at = s->sh_offset;
+    p->size = s->sh_size;
+    return s->sh_type != SHT_NOBITS && p->at <= f->size && p->size <= f->size - p->at;
+}
+
+static bool open_file(struct file *f, int fd)
+{
+    struct stat st;
+    memset(f, 0, sizeof(*f));
+    if (raw(SYS_fstat, fd, (long)&st, 0, 0) || !S_ISREG(st.st_mode) || st.st_size <= 0)
         return false;
-    struct nearest best = {0, 0, 0, false};
-    bool mapped = false;
-    for (unsigned i = 0; i < head.e_phnum && !mapped; i++) {
-        ElfW(Phdr) p;
-        if (!part(file, size, head.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)))
-            return false;
-        mapped = p.p_type == PT_LOAD && offset >= p.p_offset && offset - p.p_offset < p.p_filesz;
-        if (mapped)
-            best.address = offset - p.p_offset + p.p_vaddr;
+    f->fd = fd;
+    f->size = (uint64_t)st.st_size;
+    if (!get(f, 0, &f->head, sizeof(f->head)) || memcmp(f->head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        f->head.e_ident[EI_CLASS] != ELFCLASS64 || f->head.e_ident[EI_DATA] != ELFDATA2LSB ||
+        f->head.e_machine != MACHINE || (f->head.e_type != ET_DYN && f->head.e_type != ET_EXEC))
+        return false;
+    ElfW(Shdr) first;
+    if (f->head.e_shentsize == sizeof(first) && f->head.e_shoff) {
+        f->sections = f->head.e_shnum;
+        if (!f->sections && (f->sections = 1) && section(f, 0, &first)) /* more than fit into e_shnum */
+            f->sections = first.sh_size;
+        if (f->sections > SECTIONS_MOST)
+            f->sections = SECTIONS_MOST;
     }
-    ElfW(Shdr) symbols = {0}, strings;
-    for (unsigned i = 0; mapped && i < head.e_shnum; i++) {
-        ElfW(Shdr) sh;
-        if (!part(file, size, head.e_shoff + (uint64_t)i * sizeof(sh), &sh, sizeof(sh)))
+    return true;
+}
+
+/* A symbol table, with its names. */
+static bool symbols(const struct file *f, uint32_t type, struct part *table, struct part *names)
+{
+    ElfW(Shdr) s, strings;
+    for (uint64_t i = 0; i < f->sections; i++) {
+        if (!section(f, i, &s))
             return false;
-        if (sh.sh_type == SHT_SYMTAB || (sh.sh_type == SHT_DYNSYM && symbols.sh_type != SHT_SYMTAB))
-            symbols = sh;
+        if (s.sh_type == type)
+            return s.sh_entsize == sizeof(ElfW(Sym)) && inside(f, &s, table) &&
+                   section(f, s.sh_link, &strings) && strings.sh_type == SHT_STRTAB &&
+                   inside(f, &strings, names);
     }
-    if (!symbols.sh_type || symbols.sh_link >= head.e_shnum ||
-        !part(file, size, head.e_shoff + (uint64_t)symbols.sh_link * sizeof(strings), &strings,
-              sizeof(strings)))
+    return false;
+}
+
+static uint64_t count(const struct part *table)
+{
+    uint64_t n = table->size / sizeof(ElfW(Sym));
+    return n < SYMBOLS_MOST ? n : SYMBOLS_MOST;
+}
+
+/* As much of a name as fits; empty if it does not lie in the table. */
+static void name_of(const struct file *f, const struct part *names, uint32_t at, char *to, size_t size)
+{
+    to[0] = 0;
+    if (at >= names->size)
+        return;
+    size_t n = names->size - at < size ? (size_t)(names->size - at) : size;
+    if (!get(f, names->at + at, to, n) || (n < size && !memchr(to, 0, n)))
+        to[0] = 0;
+    to[size - 1] = 0;
+    to[strcspn(to, "@")] = 0; /* its version */
+}
+
+/* Of several names for one place, the one that people know: __GI___poll, __poll, poll. */
+static int familiar(const struct file *f, const struct part *names, const ElfW(Sym) * s)
+{
+    char start[4];
+    name_of(f, names, s->st_name, start, sizeof(start));
+    int underscores = (int)strspn(start, "_");
+    return start[0] ? 8 - 2 * underscores + (ELF64_ST_BIND(s->st_info) == STB_GLOBAL) : -1;
+}
+
+struct best {
+    ElfW(Sym) symbol;
+    bool any;
+    uint64_t
+        start; /* of the last function that begins before the address, whether or not it reaches so far */
+};
+
+static void consider(const struct file *f, const struct part *names, const ElfW(Sym) * s, uint64_t address,
+                     struct best *b)
+{
+    int type = ELF64_ST_TYPE(s->st_info);
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC) || s->st_shndx == SHN_UNDEF || s->st_value > address)
+        return;
+    if (s->st_value > b->start)
+        b->start = s->st_value;
+    /* Assembler often gives no size; such a name holds up to the next one. */
+    if (s->st_size && address - s->st_value >= s->st_size)
+        return;
+    if (b->any) {
+        bool sized = s->st_size, was = b->symbol.st_size;
+        if (sized != was ? was : s->st_value < b->symbol.st_value)
+            return;
+        if (sized == was && s->st_value == b->symbol.st_value &&
+            familiar(f, names, s) <= familiar(f, names, &b->symbol))
+            return;
+    }
+    b->symbol = *s;
+    b->any = true;
+}
+
+static bool function_in(const struct file *f, uint32_t type, uint64_t address, char *to, size_t size)
+{
+    struct part table, names;
+    struct best b = {.any = false};
+    if (!symbols(f, type, &table, &names))
         return false;
-    search(file, size, &symbols, &best);
-    if (!best.found || best.name >= strings.sh_size || strings.sh_offset > size ||
-        best.name >= size - strings.sh_offset)
+    ElfW(Sym) some[AT_ONCE];
+    for (uint64_t i = 0, n = count(&table); i < n; i += AT_ONCE) {
+        uint64_t now = n - i < AT_ONCE ? n - i : AT_ONCE;
+        if (!get(f, table.at + i * sizeof(some[0]), some, now * sizeof(some[0])))
+            return false;
+        for (uint64_t j = 0; j < now; j++)
+            consider(f, &names, &some[j], address, &b);
+    }
+    if (!b.any)
         return false;
-    uint64_t at = strings.sh_offset + best.name;
-    size_t n = 0;
-    for (; at < size && file[at] && n + 1 < name_size; at++)
-        name[n++] = (char)file[at];
-    name[n] = 0;
-    return n > 0;
+    ElfW(Shdr) s;
+    if (!b.symbol.st_size && (b.symbol.st_value < b.start || !section(f, b.symbol.st_shndx, &s) ||
+                              address < s.sh_addr || address - s.sh_addr >= s.sh_size))
+        return false;
+    name_of(f, &names, b.symbol.st_name, to, size);
+    return to[0] != 0;
+}
+
+bool elf_place(int fd, uint64_t at, uint64_t *address, char *function, size_t size)
+{
+    struct file f;
+    ElfW(Phdr) p;
+    function[0] = 0;
+    if (!open_file(&f, fd) || f.head.e_phentsize != sizeof(p) || f.head.e_phoff > f.size)
+        return false;
+    for (uint64_t i = 0; i < f.head.e_phnum; i++) {
+        if (!get(&f, f.head.e_phoff + i * sizeof(p), &p, sizeof(p)))
+            return false;
+        if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || at < p.p_offset || at - p.p_offset >= p.p_filesz)
+            continue;
+        *address = p.p_vaddr + (at - p.p_offset);
+        if (!function_in(&f, SHT_SYMTAB, *address, function, size) &&
+            !function_in(&f, SHT_DYNSYM, *address, function, size))
+            function[0] = 0;
+        return true;
+    }
+    return false;
+}
+
+bool elf_imports(int fd, const char *name)
+{
+    struct file f;
+    struct part table, names;
+    char found[64];
+    if (!open_file(&f, fd) || !symbols(&f, SHT_DYNSYM, &table, &names))
+        return false;
+    for (uint64_t i = 0, n = count(&table); i < n; i++) {
+        ElfW(Sym) s;
+        if (!get(&f, table.at + i * sizeof(s), &s, sizeof(s)))
+            return false;
+        if (s.st_shndx != SHN_UNDEF)
+            continue;
+        name_of(&f, &names, s.st_name, found, sizeof(found));
+        if (strcmp(found, name) == 0)
+            return true;
+    }
+    return false;
 }

@@ -134,7 +134,7 @@ static void see_call_of(const struct visit *v, struct seen_thread *t, int64_t cl
     struct seen_call *call = &t->call[t->calls++];
     see_call(v, call, clock);
     call->consumer = 0;
-    place_name(call->caller.address, &call->caller);
+    place_name(call->caller.address - 1, &call->caller); /* the call, not what follows it */
 }
 
 /* A thread with its call, which may not have become a visit. */

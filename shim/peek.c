@@ -1,276 +1,454 @@
 /*
- * peek.c: what a foreign thread is doing. Every file of /proc may be missing; then the answer is "not seen".
+ * peek.c: see peek.h. Every file of /proc may be missing or closed to us (hidepid, seccomp, a process that is
+ * not dumpable); then the answer is "not seen". Must not name an owner that is not one: the watchdog makes
+ * deadlocks of them.
  */
 #include "peek.h"
-#include "real.h"
+#include "raw.h"
 #include "say.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
-static uintptr_t hex(const char **p)
-{
-    uintptr_t n = 0;
-    for (;; (*p)++) {
-        char d = **p;
-        if (d >= '0' && d <= '9')
-            n = n * 16 + (uintptr_t)(d - '0');
-        else if (d >= 'a' && d <= 'f')
-            n = n * 16 + (uintptr_t)(d - 'a' + 10);
-        else
-            return n;
-    }
-}
+/* ------------------------------------------------------------------ files of /proc */
 
-bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to)
+/* The start of /proc/self/task/TID/name, terminated. Returns its length, or -1. */
+static long task_file(int tid, const char *name, char *to, size_t size)
 {
-    int saved = errno;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    bool found = false, skip = false;
-    char text[1024];
-    size_t have = 0;
-    ssize_t n;
-    while (fd >= 0 && !found && (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
-        have += (size_t)n;
-        text[have] = 0;
-        const char *line = text, *end;
-        /* Only the two addresses at the start of a line count; a long path is skipped over. */
-        while (!found && (end = memchr(line, '\n', (size_t)(text + have - line)))) {
-            const char *p = line;
-            *from = hex(&p);
-            if (!skip && *p++ == '-') {
-                *to = hex(&p);
-                found = address >= *from && address < *to;
-            }
-            skip = false;
-            line = end + 1;
-        }
-        have = (size_t)(text + have - line);
-        if (have == sizeof(text) - 1) {
-            have = 0;
-            skip = true;
-        }
-        memmove(text, line, have);
-    }
-    if (fd >= 0)
-        close(fd);
-    errno = saved;
-    return found;
-}
-
-/* Reads a small file of /proc/self/task/TID; text is terminated. Returns its length, 0 if it cannot be read.
- */
-static size_t task_file(int tid, const char *name, char *text, size_t size)
-{
-    int saved = errno;
     struct text path = {0};
     text_add(&path, "/proc/self/task/");
     text_number(&path, tid);
+    text_add(&path, "/");
     text_add(&path, name);
-    int fd = open(text_end(&path), O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = 0;
-    errno = saved;
-    return n > 0 ? (size_t)n : 0;
+    int fd = raw_open(text_end(&path));
+    if (fd < 0)
+        return -1;
+    long have = 0, n;
+    while ((size_t)have < size - 1 && (n = raw_read(fd, to + have, size - 1 - (size_t)have)) > 0)
+        have += n;
+    raw_close(fd);
+    to[have] = 0;
+    return have > 0 ? have : -1;
 }
 
-/* proc(5), /proc/pid/task/tid/syscall: "nr args... sp pc", "-1 sp pc" or "running". Returns how many numbers.
- */
-static int numbers_of(int tid, uint64_t *number, int most)
+static unsigned digit(char c)
 {
-    char line[256];
-    int n = 0;
-    char *p = line, *end;
-    if (!task_file(tid, "/syscall", line, sizeof(line)))
-        return 0;
-    for (; n < most; n++, p = end) {
-        number[n] = n ? strtoull(p, &end, 16) : (uint64_t)strtoll(p, &end, 10);
-        if (end == p)
-            break;
-    }
+    return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 99;
+}
+
+static uint64_t number(const char **p, unsigned base)
+{
+    uint64_t n = 0;
+    for (; digit(**p) < base; (*p)++)
+        n = n * base + digit(**p);
     return n;
+}
+
+bool peek_lives(int tid)
+{
+    return tid > 0 && raw(SYS_tgkill, raw_pid(), tid, 0, 0) != -ESRCH;
+}
+
+/* The kernel's name. What runtimes call their threads is only asked of the kernel: Ruby tells it always,
+ * Python since 3.14, Go has none; their own records would have to be found per version and read while they
+ * move. */
+void peek_name(int tid, char name[16])
+{
+    char line[32];
+    if (task_file(tid, "comm", line, sizeof(line)) < 0)
+        line[0] = 0;
+    line[15] = 0;
+    line[strcspn(line, "\n")] = 0;
+    memset(name, 0, 16);
+    memcpy(name, line, strlen(line));
+}
+
+bool peek_status(int tid, const char *label, uint64_t *n)
+{
+    char text[4096];
+    if (task_file(tid, "status", text, sizeof(text)) < 0)
+        return false;
+    size_t length = strlen(label);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, label, length) != 0)
+            continue;
+        line += length;
+        line += strspn(line, " \t");
+        const char *from = line;
+        *n = number(&line, 16);
+        return line > from && *line == '\n';
+    }
+    return false;
+}
+
+/* proc(5), /proc/pid/task/tid/syscall: "nr args… sp pc", "-1 sp pc" (asleep outside of a system call), or
+ * "running". */
+struct in_kernel {
+    bool seen, asleep;
+    long number; /* -1: none */
+    uintptr_t argument[6], sp, pc;
+};
+
+static struct in_kernel in_kernel(int tid)
+{
+    struct in_kernel k;
+    char line[256];
+    memset(&k, 0, sizeof(k)); /* the gaps too: they are compared as bytes */
+    k.number = -1;
+    if (task_file(tid, "syscall", line, sizeof(line)) < 0)
+        return k;
+    k.seen = true;
+    uintptr_t field[9];
+    int fields = 0;
+    const char *p = line;
+    if (*p == '-')
+        p = strchr(p, ' ');
+    else if (*p >= '0' && *p <= '9')
+        k.number = (long)number(&p, 10);
+    while (p && strncmp(p, " 0x", 3) == 0 && fields < 9) {
+        p += 3;
+        field[fields++] = number(&p, 16);
+    }
+    k.asleep = (fields == 8 && k.number >= 0) || (fields == 2 && k.number == -1);
+    if (!k.asleep) {
+        k.number = -1;
+        return k;
+    }
+    if (fields == 8)
+        memcpy(k.argument, field, sizeof(k.argument));
+    k.sp = field[fields - 2];
+    k.pc = field[fields - 1];
+    return k;
 }
 
 uintptr_t stack_pointer(int tid)
 {
-    uint64_t number[9];
-    int n = numbers_of(tid, number, 9);
-    return n == 9 ? number[7] : n == 3 ? number[1] : 0;
+    return in_kernel(tid).sp;
 }
 
-/* Python (before 3.14) and Ruby keep the names that a program gives its threads to themselves, in objects
- * that only the interpreter can walk; the kernel's name is what can be had without it. */
-void peek_name(int tid, char name[16])
+/* The state letter of "stat", 0 if it cannot be read, and how many threads the process has. */
+static char state_of(int tid, long *threads)
 {
-    memset(name, 0, 16);
-    char text[32];
-    size_t n = task_file(tid, "/comm", text, sizeof(text));
-    if (n && text[n - 1] == '\n')
-        text[--n] = 0;
-    memcpy(name, text, n < 15 ? n : 15);
+    char line[1024];
+    *threads = 0;
+    if (task_file(tid, "stat", line, sizeof(line)) < 0)
+        return 0;
+    const char *p = strrchr(line, ')'); /* the name before it may contain anything */
+    if (!p || p[1] != ' ' || !p[2])
+        return 0;
+    char state = p[2];
+    for (int field = 2; field < 20 && p; field++)
+        p = strchr(p + 1, ' ');
+    if (p) {
+        p++;
+        *threads = (long)number(&p, 10);
+    }
+    return state;
 }
 
-/* ------------------------------------------------------------------ pthread mutexes */
+/* ------------------------------------------------------------------ memory */
 
-/* glibc sysdeps/nptl/bits/struct_mutex.h, the same in 2.17 to 2.41 on 64 bit machines. */
-struct mutex_words {
-    uint32_t lock, count;
-    int32_t owner;
-    uint32_t users;
-    int32_t kind;
+bool peek_memory(uintptr_t from, void *to, size_t size)
+{
+    struct iovec here = {to, size}, there = {(void *)from, size};
+    int saved = errno;
+    long n = syscall(SYS_process_vm_readv, raw_pid(), &here, 1L, &there, 1L, 0L);
+    errno = saved;
+    if (n == (long)size)
+        return true;
+    if (n >= 0 || (intptr_t)from < 0)
+        return false;
+    /* Some seccomp filters forbid the call, and with it nothing but the call. */
+    int fd = raw_open("/proc/self/mem");
+    if (fd < 0)
+        return false;
+    n = raw_read_at(fd, to, size, from);
+    raw_close(fd);
+    return n == (long)size;
+}
+
+/* A line of /proc/self/maps: "from-to perms offset major:minor inode    path", a character at a time, since
+ * it may be longer than any buffer, and some of the threads that look have small stacks. */
+struct line {
+    enum { FROM, TO, PERMISSIONS, OFFSET, MAJOR, MINOR, INODE, GAP, PATH } field;
+    uint64_t value;
+    size_t path, base;
 };
-_Static_assert(sizeof(pthread_mutex_t) >= sizeof(struct mutex_words), "the layout read here");
 
-#define KIND_ROBUST 16
-#define KIND_PI     32
-#define KIND_SHARED 128
-#define KIND_KNOWN  (3 | KIND_ROBUST | KIND_PI | 64 | KIND_SHARED | 256 | 512)
-
-static bool layout_known;
-static uintptr_t python_runtime; /* 0: no Python here */
-
-static bool looks_right(int type)
+static void field_ends(struct line *l, struct mapping *m)
 {
-    pthread_mutexattr_t attr;
+    switch (l->field) {
+    case FROM: m->from = l->value; break;
+    case TO: m->to = l->value; break;
+    case OFFSET: m->offset = l->value; break;
+    case MAJOR: m->device = l->value << 32; break;
+    case MINOR: m->device |= l->value; break;
+    case INODE: m->inode = l->value; break;
+    default: break;
+    }
+    l->value = 0;
+    if (l->field < GAP)
+        l->field++;
+}
+
+static void line_ends(struct line *l, struct mapping *m)
+{
+    static const char suffix[] = " (deleted)";
+    const size_t length = sizeof(suffix) - 1;
+    field_ends(l, m);
+    m->path[l->path] = m->base[l->base] = 0;
+    m->deleted = !m->cut && l->path > length && strcmp(m->path + l->path - length, suffix) == 0;
+    char *end = m->deleted ? strstr(m->base, suffix) : NULL;
+    if (end)
+        *end = 0;
+}
+
+static void take(struct line *l, struct mapping *m, char c)
+{
+    if (l->field == GAP && c != ' ')
+        l->field = PATH;
+    if (l->field == PATH) {
+        if (l->path < sizeof(m->path) - 1)
+            m->path[l->path++] = c;
+        else
+            m->cut = true;
+        if (c == '/')
+            l->base = 0;
+        else if (l->base < sizeof(m->base) - 1)
+            m->base[l->base++] = c;
+    } else if (l->field == PERMISSIONS && c != ' ') {
+        m->code = m->code || c == 'x';
+        m->shared = m->shared || c == 's';
+    } else if (digit(c) < (l->field == INODE ? 10 : 16)) {
+        l->value = l->value * (l->field == INODE ? 10 : 16) + digit(c);
+    } else if (l->field != GAP) {
+        field_ends(l, m);
+    }
+}
+
+bool mapping_find(bool (*is)(const struct mapping *m, void *with), void *with, struct mapping *m)
+{
+    int fd = raw_open("/proc/self/maps");
+    if (fd < 0)
+        return false;
+    char text[1024];
+    long n;
+    bool found = false;
+    struct line l = {0};
+    memset(m, 0, sizeof(*m));
+    while (!found && (n = raw_read(fd, text, sizeof(text))) > 0) {
+        for (long i = 0; i < n && !found; i++) {
+            if (text[i] != '\n') {
+                take(&l, m, text[i]);
+                continue;
+            }
+            line_ends(&l, m);
+            found = is(m, with);
+            if (!found)
+                memset(m, 0, offsetof(struct mapping, path));
+            l = (struct line){0};
+        }
+    }
+    raw_close(fd);
+    return found;
+}
+
+static bool holds(const struct mapping *m, void *address)
+{
+    return (uintptr_t)address >= m->from && (uintptr_t)address < m->to;
+}
+
+bool mapping_at(uintptr_t address, struct mapping *m)
+{
+    return mapping_find(holds, (void *)address, m);
+}
+
+bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to)
+{
+    struct mapping m;
+    bool found = mapping_at(address, &m);
+    *from = m.from;
+    *to = m.to;
+    return found;
+}
+
+/* ------------------------------------------------------------------ pthread mutexes
+ * What glibc keeps in one, 2.17 to 2.41, on 64-bit machines (sysdeps/nptl/bits/struct_mutex.h):
+ *   0 lock: 0, 1, 2 = somebody sleeps; robust and priority-inheriting ones: the owner's tid and flags
+ *   4 count, of a recursive one   8 owner   12 users   16 kind   20 spins, elision   24 list, of a robust one
+ */
+enum { LOCK, COUNT, OWNER, USERS, KIND, SPINS, LIST, WORDS = 10 };
+
+#define KIND_TYPE    0x003 /* normal, recursive, errorcheck, adaptive */
+#define KIND_ROBUST  0x010
+#define KIND_SHARED  0x080 /* between processes; robust ones always */
+#define KIND_ELISION 0x100 /* then spins counts attempts */
+#define KIND_IGNORED 0x300 /* for and against elision */
+#define INCONSISTENT 0x7fffffff
+
+#ifndef FUTEX_LOCK_PI2
+#    define FUTEX_LOCK_PI2 13
+#endif
+
+static _Atomic bool layout_known;
+static bool old_locks; /* glibc before 2.25: barriers and rwlocks that count where mutexes have owners */
+
+/* musl has none */
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+
+static bool looks_owned(pthread_mutex_t *m, uint32_t kind, uint32_t lock, uint32_t count)
+{
+    uint32_t w[WORDS], me = (uint32_t)raw_tid();
+    bool good = false;
+    if (pthread_mutex_lock(m))
+        return false;
+    if (peek_memory((uintptr_t)m, w, sizeof(w)))
+        good = w[LOCK] == lock && w[COUNT] == count && w[OWNER] == me && w[USERS] == 1 &&
+               (w[KIND] & ~(uint32_t)(KIND_IGNORED | KIND_SHARED)) == kind;
+    pthread_mutex_unlock(m);
+    return good && peek_memory((uintptr_t)m, w, sizeof(w)) && w[LOCK] == 0 && w[OWNER] == 0 && w[USERS] == 0;
+}
+
+static bool looks_as_believed(int type, bool robust)
+{
+    pthread_mutexattr_t a;
     pthread_mutex_t m;
-    struct mutex_words w;
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, type);
-    pthread_mutex_init(&m, &attr);
-    pthread_mutex_lock(&m);
-    memcpy(&w, &m, sizeof(w));
-    pthread_mutex_unlock(&m);
+    uint32_t kind = (uint32_t)type | (robust ? KIND_ROBUST : 0);
+    if (pthread_mutexattr_init(&a))
+        return false;
+    bool good = pthread_mutexattr_settype(&a, type) == 0 &&
+                (!robust || pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST) == 0) &&
+                pthread_mutex_init(&m, &a) == 0;
+    pthread_mutexattr_destroy(&a);
+    if (!good)
+        return false;
+    good = looks_owned(&m, kind, robust ? (uint32_t)raw_tid() : 1,
+                       robust || type == PTHREAD_MUTEX_RECURSIVE ? 1 : 0);
     pthread_mutex_destroy(&m);
-    pthread_mutexattr_destroy(&attr);
-    return w.lock == 1 && w.owner == (int)syscall(SYS_gettid) && w.users == 1 && (w.kind & 3) == type;
+    return good;
 }
 
 void peek_start(void)
 {
-    python_runtime = (uintptr_t)real_dlsym(RTLD_DEFAULT, "_PyRuntime");
-    layout_known = looks_right(PTHREAD_MUTEX_NORMAL) && looks_right(PTHREAD_MUTEX_RECURSIVE) &&
-                   looks_right(PTHREAD_MUTEX_ERRORCHECK);
-}
-
-static bool lives_here(int tid)
-{
     int saved = errno;
-    bool lives = tid > 0 && syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+    const char *version = gnu_get_libc_version ? gnu_get_libc_version() : "";
+    const char *minor = version + 2;
+    bool good =
+        strncmp(version, "2.", 2) == 0 && sizeof(pthread_mutex_t) >= WORDS * sizeof(uint32_t) &&
+        looks_as_believed(PTHREAD_MUTEX_NORMAL, false) && looks_as_believed(PTHREAD_MUTEX_RECURSIVE, false) &&
+        looks_as_believed(PTHREAD_MUTEX_ERRORCHECK, false) && looks_as_believed(PTHREAD_MUTEX_NORMAL, true);
+    old_locks = good && number(&minor, 10) < 25;
+    atomic_store(&layout_known, good);
     errno = saved;
-    return lives;
 }
 
-/* Never by pointer: what the thread sleeps on may be unmapped meanwhile. */
-static bool read_all(uintptr_t address, void *to, size_t size)
+/* Is this a thread of another process, which shares the memory there with us? (After a fork the child's copy
+ * of a lock may name a thread of the parent, who will never unlock the copy.) */
+static bool lives_elsewhere(int tid, uintptr_t futex)
 {
-    int saved = errno;
-    struct iovec local = {to, size}, remote = {(void *)address, size};
-    bool all = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
-    errno = saved;
-    return all;
+    struct mapping m;
+    long result = raw(SYS_tkill, tid, 0, 0, 0);
+    return (result == 0 || result == -EPERM) && mapping_at(futex, &m) && m.shared;
 }
 
-/* A futex is taken for a mutex only if everything about it says so: what the kernel was told to expect, the
- * lock word, the number of users, the kind, and an owner that exists. Condition variables, semaphores, joins,
- * barriers, rwlocks and the locks of Go and of this library all fail one of these. */
-static void look_at_futex(struct seen_thread *t, uintptr_t address, unsigned op, uint32_t expected)
+/* Whether a futex is a mutex cannot be seen from the system call: condition variables, semaphores, joins,
+ * barriers and the locks of runtimes sleep in the same one, some with the same 2. So everything that a mutex
+ * has must be there. What most others fail at: a private sleep on a word of 8-byte alignment (a condition
+ * variable's 2.41 second half, one half of a rwlock, once), a living thread's tid where the owner stands, a
+ * kind in range, and behind it nothing but zeros. */
+static bool ordinary(const struct in_kernel *k, const uint32_t w[WORDS], long threads)
 {
-    struct mutex_words w;
-    t->sleep = SLEEP_FUTEX;
-    t->futex = address;
-    op &= FUTEX_CMD_MASK;
-    bool wait = op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET;
-    bool pi = op == FUTEX_LOCK_PI || op == 13; /* FUTEX_LOCK_PI2, Linux 5.14 */
-    if (!layout_known || (!wait && !pi) || address % 4 || !read_all(address, &w, sizeof(w)))
-        return;
-    if (w.kind & ~KIND_KNOWN || w.users == 0 || w.users > 1000000)
-        return;
-    int owner = w.owner;
-    if (pi) {
-        owner = (int)(w.lock & FUTEX_TID_MASK);
-        if (!(w.kind & KIND_PI))
+    uint32_t kind = w[KIND] & ~(uint32_t)(KIND_IGNORED | KIND_SHARED);
+    bool private = k->argument[1] & FUTEX_PRIVATE_FLAG, shared = w[KIND] & KIND_SHARED;
+    if ((uint32_t)k->argument[2] != 2 || (w[LOCK] != 1 && w[LOCK] != 2))
+        return false;
+    if (kind > KIND_TYPE || private == shared || !w[USERS])
+        return false;
+    if (kind == PTHREAD_MUTEX_RECURSIVE_NP ? !w[COUNT] : w[COUNT])
+        return false;
+    /* The owner, and who waits for a condition with it. */
+    if (!shared && threads > 0 && w[USERS] > (uint32_t)threads + 1)
+        return false;
+    if (w[SPINS] && kind != PTHREAD_MUTEX_ADAPTIVE_NP && !(w[KIND] & KIND_ELISION))
+        return false;
+    if (w[LIST] || w[LIST + 1] || w[LIST + 2] || w[LIST + 3])
+        return false;
+    /* Where a mutex has its owner, old barriers had how many are still to come, and behind it, of how many;
+     * old rwlocks, how many wait. */
+    if (old_locks && (w[OWNER] <= w[USERS] || threads <= 0 || w[OWNER] <= (uint32_t)threads))
+        return false;
+    return true;
+}
+
+static bool robust(const struct in_kernel *k, const uint32_t w[WORDS])
+{
+    uint32_t kind = w[KIND] & ~(uint32_t)(KIND_IGNORED | KIND_SHARED), expected = (uint32_t)k->argument[2];
+    if (k->argument[1] & FUTEX_PRIVATE_FLAG || (kind & ~(uint32_t)KIND_TYPE) != KIND_ROBUST)
+        return false;
+    if (!(expected & FUTEX_WAITERS) || !(expected & FUTEX_TID_MASK) || !(w[LOCK] & FUTEX_WAITERS) ||
+        w[LOCK] & FUTEX_OWNER_DIED)
+        return false;
+    return (w[OWNER] == (w[LOCK] & FUTEX_TID_MASK) || w[OWNER] == INCONSISTENT) && (w[LIST] || w[LIST + 1]);
+}
+
+static void look_for_owner(const struct in_kernel *k, long threads, struct seen_thread *t)
+{
+    uint32_t w[WORDS];
+    int command = (int)k->argument[1] & FUTEX_CMD_MASK;
+    bool across = false;
+    uint32_t owner;
+    t->futex = k->argument[0];
+    switch (command) {
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+        /* The kernel's own contract: the word holds the owner's tid, whoever made the lock. */
+        t->sleep = SLEEP_MUTEX;
+        if (!peek_memory(t->futex, w, sizeof(w[0])) || w[LOCK] & FUTEX_OWNER_DIED)
             return;
-    } else if (w.kind & KIND_ROBUST) {
-        owner = (int)(w.lock & FUTEX_TID_MASK);
-        if (!(expected & FUTEX_WAITERS) || expected != w.lock || owner != w.owner)
+        owner = w[LOCK] & FUTEX_TID_MASK;
+        across = !(k->argument[1] & FUTEX_PRIVATE_FLAG);
+        break;
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+        if (!atomic_load(&layout_known) || t->futex % sizeof(void *) || !peek_memory(t->futex, w, sizeof(w)))
             return;
-    } else if (expected != 2 || w.lock != 2 || w.kind & KIND_PI) {
-        return;
+        owner = w[OWNER];
+        if (robust(k, w)) {
+            owner = w[LOCK] & FUTEX_TID_MASK;
+            across = w[KIND] & KIND_SHARED;
+        } else if (!ordinary(k, w, threads)) {
+            return;
+        }
+        break;
+    default: return;
     }
-    bool here = lives_here(owner);
-    int saved = errno;
-    bool elsewhere = !here && w.kind & KIND_SHARED && owner > 0 && (kill(owner, 0) == 0 || errno == EPERM);
-    errno = saved;
-    if (!here && !elsewhere)
+    bool ours = peek_lives((int)owner);
+    if (!ours && !(across && lives_elsewhere((int)owner, t->futex)))
         return;
     t->sleep = SLEEP_MUTEX;
-    t->mutex_owner = owner;
-    t->mutex_elsewhere = elsewhere;
+    t->mutex_owner = (int)owner;
+    t->mutex_elsewhere = !ours;
 }
 
-/* ------------------------------------------------------------------ Python's interpreter lock */
+/* ------------------------------------------------------------------ sleeps */
 
-/* CPython Include/internal/pycore_gil.h, 3.7 to 3.13; the condition variable follows. */
-struct gil_words {
-    uint64_t interval, last_holder;
-    uint32_t locked, padding;
-    uint64_t switches;
-};
-#define RUNTIME_SIZE (1u << 20)
+#ifndef SYS_futex_waitv
+#    define SYS_futex_waitv 449
+#endif
+#ifndef SYS_epoll_pwait2
+#    define SYS_epoll_pwait2 441
+#endif
 
-/* The thread of a PyThreadState: its pthread_t and its tid stand side by side (3.11 and later). */
-static int holder_of(uint64_t state)
+static enum sleep sleep_of_call(long number)
 {
-    uint64_t word[40];
-    if (state % 8 || !read_all((uintptr_t)state, word, sizeof(word)))
-        return 0;
-    for (int i = 0; i + 1 < 40; i++)
-        if (word[i] > 65536 && word[i] % 64 == 0 && word[i + 1] < (1u << 22) && lives_here((int)word[i + 1]))
-            return (int)word[i + 1];
-    return 0;
-}
-
-/* A thread that waits for the lock sleeps, 5 ms at a time, in a condition variable inside _PyRuntime (Python/
- * ceval_gil.h take_gil). The lock itself says who took it last, and whether it is taken. */
-static void look_at_gil(struct seen_thread *t, uintptr_t address)
-{
-    /* Where the futex lies in a pthread_cond_t: glibc 2.25 to 2.40, and 2.41. */
-    static const uintptr_t within[] = {40, 44, 32, 36};
-    struct gil_words g;
-    if (!python_runtime || address - python_runtime >= RUNTIME_SIZE)
-        return;
-    for (int i = 0; i < 4; i++) {
-        uintptr_t gil = address - within[i] - sizeof(g);
-        if (gil % 8 || !read_all(gil, &g, sizeof(g)) || g.locked != 1 || !g.interval ||
-            g.interval > 1000000000000)
-            continue;
-        int holder = holder_of(g.last_holder);
-        if (holder && holder != t->tid) {
-            t->sleep = SLEEP_MUTEX;
-            t->gil = true;
-            t->futex = gil;
-            t->mutex_owner = holder;
-        }
-        return;
-    }
-}
-
-/* ------------------------------------------------------------------ what it does */
-
-static enum sleep sleep_in(long call)
-{
-    switch (call) {
+    switch (number) {
+    case SYS_futex:
+    case SYS_futex_waitv: return SLEEP_FUTEX;
 #ifdef SYS_poll
     case SYS_poll:
     case SYS_select:
@@ -278,11 +456,16 @@ static enum sleep sleep_in(long call)
 #endif
     case SYS_ppoll:
     case SYS_pselect6:
-    case SYS_epoll_pwait: return SLEEP_POLL;
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2: return SLEEP_POLL;
     case SYS_read:
     case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv:
+    case SYS_preadv2:
     case SYS_recvfrom:
     case SYS_recvmsg:
+    case SYS_recvmmsg:
     case SYS_accept:
     case SYS_accept4: return SLEEP_READ;
     case SYS_nanosleep:
@@ -293,41 +476,79 @@ static enum sleep sleep_in(long call)
     }
 }
 
+/* By the kernel's function that it sleeps in: where the system call is not shown, or is only "go on with what
+ * the stop interrupted". */
+static enum sleep sleep_of_wchan(int tid)
+{
+    static const struct {
+        const char *start;
+        enum sleep sleep;
+    } known[] = {
+        {"futex_", SLEEP_FUTEX},           {"__futex_", SLEEP_FUTEX},      {"do_futex", SLEEP_FUTEX},
+        {"poll_schedule", SLEEP_POLL},     {"do_poll", SLEEP_POLL},        {"do_sys_poll", SLEEP_POLL},
+        {"do_select", SLEEP_POLL},         {"ep_poll", SLEEP_POLL},        {"do_epoll_wait", SLEEP_POLL},
+        {"hrtimer_nanosleep", SLEEP_TIME}, {"do_nanosleep", SLEEP_TIME},   {"do_wait", SLEEP_WAIT},
+        {"pipe_read", SLEEP_READ},         {"anon_pipe_read", SLEEP_READ}, {"unix_stream_read", SLEEP_READ},
+        {"sk_wait_data", SLEEP_READ},      {"__skb_wait", SLEEP_READ},     {"inet_csk_accept", SLEEP_READ},
+    };
+    char text[64];
+    if (task_file(tid, "wchan", text, sizeof(text)) > 0)
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            if (strncmp(text, known[i].start, strlen(known[i].start)) == 0)
+                return known[i].sleep;
+    return SLEEP_UNKNOWN;
+}
+
+static bool same(const struct in_kernel *a, const struct in_kernel *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
 void peek_thread(int tid, struct seen_thread *t)
 {
-    char stat[512];
-    t->tid = tid;
+    long threads;
+    peek_name(tid, t->name);
     t->sleep = SLEEP_UNKNOWN;
     t->syscall = -1;
     t->futex = 0;
     t->mutex_owner = 0;
-    t->mutex_elsewhere = t->gil = false;
-    peek_name(tid, t->name);
-    if (!task_file(tid, "/stat", stat, sizeof(stat))) {
-        if (!lives_here(tid))
-            t->sleep = SLEEP_GONE;
+    t->mutex_elsewhere = false;
+    /* The files are read one after the other; what is said must be true of one moment. */
+    struct in_kernel k = in_kernel(tid), after;
+    char state = state_of(tid, &threads);
+    after = in_kernel(tid);
+    bool still = same(&k, &after);
+    if (state == 'Z' || state == 'X' || state == 'x' || (!state && !peek_lives(tid))) {
+        t->sleep = SLEEP_GONE;
         return;
     }
-    const char *p = strrchr(stat, ')'); /* the name may hold anything */
-    char state = p && p[1] == ' ' ? p[2] : '?';
-    switch (state) {
-    case 'R': t->sleep = SLEEP_RUNNING; return;
-    case 'D': t->sleep = SLEEP_DISK; return;
-    case 'T':
-    case 't': t->sleep = SLEEP_STOPPED; return;
-    case 'Z':
-    case 'X': t->sleep = SLEEP_GONE; return;
-    default: break;
-    }
-    uint64_t number[9];
-    if (numbers_of(tid, number, 9) != 9)
-        return;
-    t->syscall = (long)number[0];
-    if (t->syscall != SYS_futex) {
-        t->sleep = (uint8_t)sleep_in(t->syscall);
+    if (k.asleep && still)
+        t->syscall = k.number;
+    if (state == 'T' || state == 't') {
+        t->sleep = SLEEP_STOPPED;
         return;
     }
-    look_at_futex(t, (uintptr_t)number[1], (unsigned)number[2], (uint32_t)number[3]);
-    if (t->sleep == SLEEP_FUTEX)
-        look_at_gil(t, t->futex);
+    if (state == 'R' || (k.seen && !(k.asleep && still))) {
+        t->sleep = SLEEP_RUNNING;
+        t->syscall = -1;
+        return;
+    }
+    if (state == 'D') {
+        t->sleep = SLEEP_DISK;
+        return;
+    }
+    t->sleep = k.asleep ? sleep_of_call(k.number) : SLEEP_UNKNOWN;
+    if (k.number == SYS_futex) {
+        look_for_owner(&k, threads, t);
+        after = in_kernel(tid);
+        if (!same(&k, &after)) {
+            t->sleep = SLEEP_RUNNING;
+            t->syscall = -1;
+            t->futex = 0;
+            t->mutex_owner = 0;
+            t->mutex_elsewhere = false;
+        }
+    } else if (!k.seen || k.number == SYS_restart_syscall) {
+        t->sleep = sleep_of_wchan(tid);
+    }
 }

@@ -1,5 +1,7 @@
 /*
- * peek.h: what can be seen of a thread from outside. Reads /proc only; no locks, no allocation, no loader.
+ * peek.h: what can be seen of a thread, and of the address space, from outside. Reads /proc and memory only
+ * through the kernel: no locks, no allocation, no loader, no fault whatever the address. Nothing here changes
+ * errno or is a point of cancellation.
  */
 #ifndef RDGATE_PEEK_H
 #define RDGATE_PEEK_H
@@ -7,7 +9,25 @@
 #include "snapshot.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Finds out whether this libc's mutexes look as we believe. Once, by a thread of the application, before the
+ * watchdog begins to look. Without it, or if they do not, no owner of an ordinary mutex is ever named. */
+void peek_start(void);
+
+/* Fills in name, sleep, syscall, futex, mutex_owner and mutex_elsewhere, and nothing else. What cannot be
+ * seen is SLEEP_UNKNOWN, -1, 0. */
+void peek_thread(int tid, struct seen_thread *t);
+/* The thread's name; empty if it cannot be seen. */
+void peek_name(int tid, char name[16]);
+
+/* Is this a thread of this process that has not ended? */
+bool peek_lives(int tid);
+/* One number of a thread's "status" that follows `label`, in hexadecimal. */
+bool peek_status(int tid, const char *label, uint64_t *number);
+/* Copies from our own address space; false if not all of it can be read. */
+bool peek_memory(uintptr_t from, void *to, size_t size);
 
 /* The mapping that this address lies in, as /proc/self/maps has it. A thread, a fiber and a coroutine each
  * have a stack of their own, and a guard page keeps their mappings apart. false: none, or it cannot be seen.
@@ -16,13 +36,21 @@ bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to);
 /* The stack pointer of a thread that sleeps in the kernel; 0 if it runs or cannot be seen. */
 uintptr_t stack_pointer(int tid);
 
-/* Once, by the thread that makes the first consumer: finds out whether pthread mutexes look as they should.
- * If not, no owner is ever named. */
-void peek_start(void);
-/* Fills in tid, name, sleep, syscall, futex, mutex_owner and mutex_elsewhere; what cannot be seen is "not
- * known". */
-void peek_thread(int tid, struct seen_thread *t);
-/* The kernel's name of the thread; empty if it cannot be seen. */
-void peek_name(int tid, char name[16]);
+/* A line of /proc/self/maps. */
+struct mapping {
+    uintptr_t from, to;
+    uint64_t offset;
+    uint64_t device, inode; /* only good to be compared with another mapping's */
+    bool code;              /* executable */
+    bool shared;
+    bool deleted;  /* its file has no name any more */
+    bool cut;      /* the path is longer than fits */
+    char base[48]; /* the last part of the path, cut to fit; [name] for what is no file */
+    char path[512];
+};
+
+/* Looks for the first mapping of which `is` says true; it may read m, which is filled in. */
+bool mapping_find(bool (*is)(const struct mapping *m, void *with), void *with, struct mapping *m);
+bool mapping_at(uintptr_t address, struct mapping *m);
 
 #endif

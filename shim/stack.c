@@ -1,317 +1,383 @@
 /*
- * stack.c: stacks of threads, and names for their addresses. It must never allocate, enter the dynamic loader
- * once started, replace a signal handler of the application, or leave a signal behind that could end the
- * process.
+ * stack.c: see stack.h. The handler runs in a thread that may hold any lock: system calls, its own memory and
+ * the unwinder, nothing else.
  *
- * UNWINDING is libc's backtrace(), that is libgcc's unwinder. Its first use loads libgcc_s, so stack_start
- * has it used. Before glibc 2.35 each step walks dl_iterate_phdr, which waits for whoever is in dlopen: a
- * thread at a gate must not. There (no _dl_find_object in libc) stacks are followed by frame pointers, as far
- * as the code keeps them.
+ * How frames are found. glibc's backtrace() reads the unwind tables, and is what gets through code without
+ * frame pointers, which most libraries are. It is used only where it cannot wait for the loader: with
+ * _dl_find_object (glibc 2.35 and a libgcc that knows it, from gcc 12 on) it takes no lock; before that it
+ * goes through dl_iterate_phdr, whose lock another thread holds for as long as its callback runs, and a
+ * thread that came to wait at the gate would wait there instead, without limit. Otherwise frame pointers are
+ * followed, each step read through the kernel so that nonsense ends the walk and not the process: short
+ * stacks on x86-64, where few libraries keep them, whole ones on aarch64, where most do.
  *
- * ASKING. The signal is a real-time one whose disposition is the default, and which the thread does not
- * block; our handler is there only while we ask. If no answer comes the handler stays, since a late delivery
- * with the default disposition would end the process. Each question has a number, carried by the signal; a
- * handler that comes late finds that its number is not the one asked for any more and writes nothing.
+ * One lock remains: libgcc before 13 has one around code registered at run time (__register_frame, by some
+ * just-in-time compilers), held for moments, and the handler would wait for ever if its thread held it. So
+ * a thread is asked only when it sleeps in a loop anyway, or the user wants it.
  */
 #include "stack.h"
 #include "elf.h"
 #include "lock.h"
 #include "peek.h"
-#include "real.h"
-#include "say.h"
+#include "raw.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <execinfo.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
-#include <unistd.h>
+#include <sys/ucontext.h>
 
-static _Atomic bool unwinder;
+/* execinfo.h; musl has none */
+extern int backtrace(void **frames, int most) __attribute__((weak));
+
+#define FRAMES    64
+#define STEP_MOST (1u << 20) /* how far apart two frames of one stack may be */
+
+static _Atomic bool unwinder; /* backtrace() waits for nobody */
+
+/* ------------------------------------------------------------------ start */
+
+static bool is_old_libgcc(const struct mapping *m, void *with)
+{
+    bool *any = with;
+    if (!m->code || strncmp(m->base, "libgcc_s.so", 11) != 0)
+        return false;
+    *any = true;
+    if (m->deleted || m->cut)
+        return true;
+    int fd = raw_open(m->path);
+    bool good = fd >= 0 && elf_imports(fd, "_dl_find_object");
+    if (fd >= 0)
+        raw_close(fd);
+    return !good;
+}
 
 void stack_start(void)
 {
-    void *frames[4];
-    /* Looked up, not linked: older libcs do not have it. Since glibc 2.35, without a lock
-     * (elf/dl-find_object.c). */
-    if (real_dlsym(RTLD_DEFAULT, "_dl_find_object"))
-        atomic_store(&unwinder, backtrace(frames, 4) > 0);
-}
-
-/* The chain of frame pointers, as long as it climbs within a plausible stack. Reads through the kernel, since
- * code without frame pointers leaves anything in the register. */
-__attribute__((noinline)) static int by_frame_pointer(uintptr_t *frames, int most)
-{
-    uintptr_t fp = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t from, to;
-    int n = 0;
-    if (!mapping_of(fp, &from, &to))
-        return 0;
-    while (n < most && fp >= from && fp % sizeof(void *) == 0 && to - fp >= 2 * sizeof(void *) && fp < to) {
-        uintptr_t pair[2];
-        memcpy(pair, (const void *)fp, sizeof(pair));
-        if (!pair[1])
-            break;
-        frames[n++] = pair[1];
-        if (pair[0] <= fp)
-            break;
-        fp = pair[0];
-    }
-    return n;
-}
-
-int stack_here(uintptr_t *frames, int most)
-{
-    void *at[64];
+    void *some[2];
+    struct mapping m;
+    bool any = false;
     int saved = errno;
-    if (!atomic_load(&unwinder))
-        return by_frame_pointer(frames, most);
-    int n = backtrace(at, most + 1 < 64 ? most + 1 : 64);
-    int k = 0;
-    for (int i = 1; i < n && k < most; i++) /* without this frame */
-        frames[k++] = (uintptr_t)at[i];
+    /* Not somebody else's function of that name. */
+    if (backtrace && mapping_at((uintptr_t)backtrace, &m) &&
+        (strncmp(m.base, "libc.so", 7) == 0 || strncmp(m.base, "libc-2.", 7) == 0) &&
+        backtrace(some, 2) > 0 && !mapping_find(is_old_libgcc, &any, &m) && any)
+        atomic_store(&unwinder, true);
     errno = saved;
-    return k;
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ frames */
 
-static struct {
-    _Atomic uint32_t asked;    /* the number of the question, 0: none */
-    _Atomic uint32_t answered; /* futex */
-    int count;
-    uintptr_t frames[SEEN_FRAMES];
-} question;
-
-static uintptr_t interrupted(const void *context)
+/* Return addresses may be signed (aarch64, pointer authentication): the upper bits are no address. */
+static uintptr_t plain(uintptr_t address)
 {
-    const ucontext_t *u = context;
-#if defined(__x86_64__)
-    return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-#else
-    return (uintptr_t)u->uc_mcontext.pc;
-#endif
+    return address & ((1ul << 48) - 1);
 }
 
-/* Drops the frames of the handler itself. */
-static int from(uintptr_t pc, uintptr_t *frames, int n)
+static int walk(uintptr_t frame, uintptr_t *frames, int most)
 {
-    for (int i = 0; i < n; i++) {
-        if (frames[i] != pc)
-            continue;
-        memmove(frames, frames + i, (size_t)(n - i) * sizeof(*frames));
-        return n - i;
+    struct {
+        uintptr_t next, back;
+    } f;
+    int n = 0;
+    while (n < most && frame && frame % sizeof(void *) == 0 && peek_memory(frame, &f, sizeof(f))) {
+        if (plain(f.back) < 4096)
+            break;
+        frames[n++] = plain(f.back) - 1;
+        if (f.next <= frame || f.next - frame > STEP_MOST)
+            break;
+        frame = f.next;
     }
     return n;
+}
+
+__attribute__((noinline)) int stack_here(uintptr_t *frames, int most)
+{
+    void *back[FRAMES];
+    if (most > FRAMES - 1)
+        most = FRAMES - 1;
+    if (most <= 0)
+        return 0;
+    if (!atomic_load_explicit(&unwinder, memory_order_relaxed))
+        return walk((uintptr_t)__builtin_frame_address(0), frames, most);
+    int n = backtrace(back, most + 1) - 1; /* the first is ours */
+    for (int i = 0; i < n; i++)
+        frames[i] = (uintptr_t)back[i + 1] - 1;
+    return n > 0 ? n : 0;
+}
+
+/* ------------------------------------------------------------------ asking a thread
+ * A question has a number, sent along with the signal, and a slot, whose state says which question it is for.
+ * The thread that is asked takes the slot by changing the state; who asked gives it up in the same way. So a
+ * late answer finds its number gone and writes nothing. */
+
+enum { FREE, ASKED, WRITING, DONE };
+
+#define SLOTS 4
+#define MAGIC 0x72646774ul /* sent above the number, not to take the application's signals for ours */
+
+static struct slot {
+    _Atomic uint32_t state; /* number * 4 + one of the above */
+    int frames;
+    uintptr_t frame[FRAMES];
+} slots[SLOTS];
+
+static uint32_t question;
+static _Atomic int
+    under_way[_NSIG]; /* signals sent and not arrived: while there are any, the handler stays */
+
+/* What the kernel takes, on both machines; libc's struct has the same members in another order. Not through
+ * libc: its sigaction is often somebody else's (libjsig, sanitizers), and they have locks. */
+struct disposition {
+    uintptr_t handler;
+    unsigned long flags;
+    uintptr_t restorer;
+    uint64_t mask;
+};
+
+#if defined(__x86_64__)
+#    define RESTORER 0x04000000ul
+void rdg_return(void);
+/* These very bytes are how unwinders recognise it. */
+__asm__(
+    ".pushsection .text\n.p2align 4\nnop\n.hidden rdg_return\n.globl rdg_return\n.type rdg_return,@function\n"
+    "rdg_return:\n\tmovq $15, %rax\n\tsyscall\n.size rdg_return, . - rdg_return\n.popsection");
+#endif
+
+static struct disposition before[_NSIG]; /* us */
+
+static bool swap(int sig, const struct disposition *new, struct disposition *old)
+{
+    return raw(SYS_rt_sigaction, sig, (long)new, (long)old, sizeof(old->mask)) == 0;
+}
+
+/* Somebody else sent this signal. Without us it would have ended the process, and so it does. */
+static void as_without_us(int sig)
+{
+    const struct disposition plainly = {.handler = (uintptr_t)SIG_DFL};
+    swap(sig, &plainly, NULL);
+    raw(SYS_tgkill, raw_pid(), raw_tid(), sig, 0); /* arrives as the handler returns */
+}
+
+static int frames_at(const ucontext_t *c, uintptr_t *frames)
+{
+#if defined(__x86_64__)
+    uintptr_t pc = (uintptr_t)c->uc_mcontext.gregs[REG_RIP], fp = (uintptr_t)c->uc_mcontext.gregs[REG_RBP];
+#else
+    uintptr_t pc = c->uc_mcontext.pc, fp = c->uc_mcontext.regs[29];
+#endif
+    frames[0] = pc;
+    if (atomic_load_explicit(&unwinder, memory_order_relaxed)) {
+        void *back[FRAMES];
+        int n = backtrace(back, FRAMES);
+        for (int i = 0; i < n; i++) { /* the first ones are the handler's */
+            if ((uintptr_t)back[i] != pc)
+                continue;
+            for (int j = i + 1; j < n; j++)
+                frames[j - i] = (uintptr_t)back[j] - 1;
+            return n - i;
+        }
+    }
+    return 1 + walk(fp, frames + 1, FRAMES - 1);
 }
 
 static void answer(int sig, siginfo_t *info, void *context)
 {
-    (void)sig;
     int saved = errno;
-    uint32_t number = info && info->si_code == SI_QUEUE && info->si_pid == getpid()
-                          ? (uint32_t)(uintptr_t)info->si_value.sival_ptr
-                          : 0;
-    /* Taken by whoever comes first, so that nobody writes after the question was given up. */
-    if (number && atomic_compare_exchange_strong(&question.asked, &number, number | 0x80000000u)) {
-        question.count =
-            from(interrupted(context), question.frames, stack_here(question.frames, SEEN_FRAMES));
-        atomic_store(&question.answered, number);
-        futex_wake(&question.answered, 1);
+    uintptr_t value = (uintptr_t)info->si_value.sival_ptr;
+    if (info->si_code != SI_QUEUE || info->si_pid != raw_pid() || value >> 32 != MAGIC) {
+        as_without_us(sig);
+    } else {
+        uint32_t number = (uint32_t)value, asked = number * 4 + ASKED;
+        struct slot *s = &slots[number % SLOTS];
+        atomic_fetch_sub(&under_way[sig], 1);
+        if (atomic_compare_exchange_strong(&s->state, &asked, number * 4 + WRITING)) {
+            s->frames = frames_at(context, s->frame);
+            atomic_store(&s->state, number * 4 + DONE);
+            futex_wake(&s->state, 1);
+        }
     }
     errno = saved;
 }
 
-static uint64_t blocked_by(int tid)
+static bool is_ours(const struct disposition *d)
 {
-    int saved = errno;
-    struct text path = {0};
-    char status[4096];
-    text_add(&path, "/proc/self/task/");
-    text_number(&path, tid);
-    text_add(&path, "/status");
-    int fd = open(text_end(&path), O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, status, sizeof(status) - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    errno = saved;
-    status[n > 0 ? n : 0] = 0;
-    const char *mask = strstr(status, "SigBlk:");
-    return mask ? strtoull(mask + 7, NULL, 16) : ~(uint64_t)0;
+    return d->handler == (uintptr_t)answer;
 }
 
-/* A signal that nobody uses, with our handler; 0: none. */
-static int take_signal(int tid)
+/* Puts our handler where there is none. */
+static bool install(int sig)
 {
-    uint64_t blocked = blocked_by(tid);
-    for (int sig = SIGRTMAX - 2; sig > SIGRTMIN; sig--) {
-        struct sigaction now,
-            ours = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-        if (blocked >> (sig - 1) & 1 || sigaction(sig, NULL, &now))
+    /* Nothing may come between, but a fault shall end in whatever the application has for it. */
+    struct disposition was,
+        ours = {.handler = (uintptr_t)answer,
+                .flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK,
+                .mask = ~(1ul << (SIGSEGV - 1) | 1ul << (SIGBUS - 1) | 1ul << (SIGILL - 1) |
+                          1ul << (SIGFPE - 1) | 1ul << (SIGTRAP - 1))};
+#if defined(__x86_64__)
+    ours.flags |= RESTORER;
+    ours.restorer = (uintptr_t)rdg_return;
+#endif
+    if (!swap(sig, NULL, &was))
+        return false;
+    if (is_ours(&was))
+        return true;
+    if (was.handler != (uintptr_t)SIG_DFL || !swap(sig, &ours, &was))
+        return false;
+    if (was.handler == (uintptr_t)SIG_DFL) {
+        before[sig] = was;
+        return true;
+    }
+    swap(sig, &was, NULL); /* the application was faster */
+    return false;
+}
+
+static void uninstall(int sig)
+{
+    struct disposition was;
+    if (atomic_load(&under_way[sig]) > 0) /* one that arrives later must not end the process */
+        return;
+    if (swap(sig, &before[sig], &was) && !is_ours(&was))
+        swap(sig, &was, NULL);
+}
+
+static bool ask(int tid, int sig, uint32_t number)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = sig;
+    info.si_code = SI_QUEUE;
+    info.si_pid = raw_pid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = (void *)(MAGIC << 32 | number);
+    return raw(SYS_rt_tgsigqueueinfo, info.si_pid, tid, sig, (long)&info) == 0;
+}
+
+static struct slot *next_slot(void)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        question = (question + 1) & 0x3fffffff;
+        struct slot *s = &slots[question % SLOTS];
+        if ((atomic_load(&s->state) & 3) != WRITING) {
+            atomic_store(&s->state, question * 4 + ASKED);
+            return s;
+        }
+    }
+    return NULL;
+}
+
+enum outcome { ANSWERED, SILENT, ENDED };
+
+static enum outcome wait_for(struct slot *s, uint32_t number, int tid, int64_t wait_ms)
+{
+    const int64_t slice = 20 * 1000000LL, until = now_ns() + wait_ms * 1000000;
+    for (;;) {
+        uint32_t state = atomic_load(&s->state);
+        if (state == number * 4 + DONE)
+            return ANSWERED;
+        int64_t now = now_ns();
+        bool ended = !peek_lives(tid);
+        if (now >= until || ended) {
+            uint32_t asked = number * 4 + ASKED;
+            if (atomic_compare_exchange_strong(&s->state, &asked, number * 4 + FREE))
+                return ended ? ENDED : SILENT;
+            if (now >= until + slice) /* in the middle of it: then the slot remains with that question */
+                return SILENT;
+        }
+        futex_wait(&s->state, state, now + slice, 0);
+    }
+}
+
+enum { NO_SIGNAL = 0, ALL_BLOCKED = -1 };
+
+/* A signal that this thread does not block and the application does not use; our handler is there now. From
+ * above downwards: libc and most programs take theirs from below. */
+static int choose(int tid)
+{
+    uint64_t blocked;
+    int sig, outcome = ALL_BLOCKED;
+    if (!peek_status(tid, "SigBlk:", &blocked))
+        return NO_SIGNAL;
+    for (sig = SIGRTMAX - 2; sig >= SIGRTMIN; sig--) {
+        if (blocked >> (sig - 1) & 1)
             continue;
-        bool ours_already = now.sa_flags & SA_SIGINFO && now.sa_sigaction == answer;
-        if (!ours_already && (now.sa_flags & SA_SIGINFO || now.sa_handler != SIG_DFL))
-            continue;
-        sigfillset(&ours.sa_mask);
-        if (sigaction(sig, &ours, NULL) == 0)
+        outcome = NO_SIGNAL;
+        if (install(sig))
             return sig;
     }
-    return 0;
-}
-
-static void give_back(int sig)
-{
-    struct sigaction now, none = {.sa_handler = SIG_DFL};
-    /* The application may have taken it meanwhile. */
-    if (sigaction(sig, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == answer)
-        sigaction(sig, &none, NULL);
+    return outcome;
 }
 
 int stack_of(int tid, uintptr_t *frames, int most, int64_t wait_ms)
 {
-    static uint32_t last;
-    int saved = errno, n = -1;
-    int sig = take_signal(tid);
-    if (sig) {
-        uint32_t number = last = last % 0x7ffffff0u + 1, asked = number;
-        siginfo_t info;
-        memset(&info, 0, sizeof(info));
-        info.si_signo = sig;
-        info.si_code = SI_QUEUE;
-        info.si_pid = getpid();
-        info.si_uid = getuid();
-        info.si_value.sival_ptr = (void *)(uintptr_t)number;
-        atomic_store(&question.asked, number);
-        bool sent = syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, sig, &info) == 0;
-        int64_t until = now_ns() + wait_ms * 1000000;
-        uint32_t seen;
-        while (sent && (seen = atomic_load(&question.answered)) != number && now_ns() < until)
-            futex_wait(&question.answered, seen, until, 0);
-        /* Given up, unless it is writing just now: then it is nearly there. */
-        bool given_up = atomic_compare_exchange_strong(&question.asked, &asked, 0);
-        for (int i = 0; sent && !given_up && atomic_load(&question.answered) != number && i < 1000; i++)
-            futex_wait(&question.answered, atomic_load(&question.answered), now_ns() + 1000000, 0);
-        if (sent && atomic_load(&question.answered) == number) {
-            n = question.count < most ? question.count : most;
-            memcpy(frames, question.frames, (size_t)n * sizeof(*frames));
-        }
-        if (!sent || n >= 0)
-            give_back(sig);
+    static int last;
+    if (tid == raw_tid())
+        return stack_here(frames, most);
+    int n = -1, sig = choose(tid);
+    /* Who has just answered may still be on its way out of the handler, with all blocked. */
+    for (int64_t until = now_ns() + wait_ms * 1000000;
+         sig == ALL_BLOCKED && tid == last && now_ns() < until;) {
+        _Atomic uint32_t nothing = 0;
+        futex_wait(&nothing, 0, now_ns() + 100000, 0);
+        sig = choose(tid);
     }
-    errno = saved;
+    last = 0;
+    if (sig <= 0)
+        return -1;
+    struct slot *s = next_slot();
+    uint32_t number = question;
+    if (s) {
+        atomic_fetch_add(&under_way[sig], 1);
+        enum outcome o = ask(tid, sig, number) ? wait_for(s, number, tid, wait_ms) : ENDED;
+        if (o == ENDED) { /* its signals ended with it */
+            atomic_fetch_sub(&under_way[sig], 1);
+        } else if (o == ANSWERED) {
+            n = s->frames < most ? s->frames : most;
+            memcpy(frames, s->frame, (size_t)n * sizeof(frames[0]));
+            last = tid;
+        }
+    }
+    uninstall(sig);
     return n;
 }
 
 /* ------------------------------------------------------------------ names */
 
-struct mapping {
-    uintptr_t from, to, base; /* base: where the same file is first mapped */
-    uint64_t offset, inode;
-    char path[256];
-};
-
-/* One line of /proc/self/maps: from-to perms offset dev inode path. */
-static bool read_line(char *line, struct mapping *m)
+/* Is this file the one that was mapped there? Asked of the kernel in one and the same way: what stat says of
+ * a file, and /proc/self/maps of its mapping, differ on overlay filesystems and on btrfs. The mapping is
+ * never read. */
+static bool is_file_of(int fd, const struct mapping *m)
 {
-    char *p;
-    m->from = strtoull(line, &p, 16);
-    if (*p++ != '-')
+    struct mapping mine;
+    int saved = errno;
+    long p = syscall(SYS_mmap, 0L, 4096L, (long)PROT_READ, (long)MAP_PRIVATE, (long)fd, 0L);
+    errno = saved;
+    if (p == -1)
         return false;
-    m->to = strtoull(p, &p, 16);
-    while (*p == ' ')
-        p++;
-    while (*p && *p != ' ')
-        p++; /* permissions */
-    m->offset = strtoull(p, &p, 16);
-    while (*p == ' ')
-        p++;
-    while (*p && *p != ' ')
-        p++; /* device */
-    m->inode = strtoull(p, &p, 10);
-    while (*p == ' ')
-        p++;
-    m->path[0] = 0;
-    strncat(m->path, p, sizeof(m->path) - 1);
-    return true;
-}
-
-static bool find_mapping(uintptr_t address, struct mapping *found)
-{
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    char text[4096];
-    size_t have = 0;
-    ssize_t n;
-    bool hit = false;
-    struct mapping m = {0};
-    uintptr_t base = 0;
-    uint64_t base_inode = 0;
-    while (!hit && (n = read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
-        have += (size_t)n;
-        text[have] = 0;
-        char *line = text, *end;
-        while (!hit && (end = memchr(line, '\n', (size_t)(text + have - line)))) {
-            *end = 0;
-            if (read_line(line, &m)) {
-                if (m.inode != base_inode) {
-                    base_inode = m.inode;
-                    base = m.from - m.offset;
-                }
-                m.base = base;
-                hit = address >= m.from && address < m.to;
-            }
-            line = end + 1;
-        }
-        have = (size_t)(text + have - line);
-        if (have == sizeof(text) - 1)
-            have = 0; /* no such line exists */
-        memmove(text, line, have);
-    }
-    close(fd);
-    if (hit)
-        *found = m;
-    return hit;
-}
-
-/* Only of the very file that is mapped: a newer one of the same name would give wrong names. */
-static void find_function(const struct mapping *m, uintptr_t address, struct place *p)
-{
-    int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    if (fd < 0)
-        return;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == m->inode && st.st_size > 0) {
-        void *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (file != MAP_FAILED) {
-            elf_function_at(file, (size_t)st.st_size, address - m->from + m->offset, p->function,
-                            sizeof(p->function));
-            munmap(file, (size_t)st.st_size);
-        }
-    }
-    close(fd);
+    bool found = mapping_at((uintptr_t)p, &mine);
+    raw(SYS_munmap, p, 4096, 0, 0);
+    return found && mine.device == m->device && mine.inode == m->inode;
 }
 
 bool place_name(uintptr_t address, struct place *p)
 {
     struct mapping m;
-    int saved = errno;
+    struct stat st;
     memset(p, 0, sizeof(*p));
     p->address = address;
-    /* A return address may be the first one behind its function: look at the call. */
-    bool found = address && find_mapping(address - 1, &m) && m.path[0] == '/';
-    if (found) {
-        const char *name = strrchr(m.path, '/') + 1;
-        strncat(p->object, name, sizeof(p->object) - 1);
-        p->offset = address - m.base;
-        find_function(&m, address - 1, p);
-    }
-    errno = saved;
-    return found;
+    if (!address || !mapping_at(address, &m) || !m.base[0])
+        return false;
+    memcpy(p->object, m.base, sizeof(p->object));
+    p->offset = address - m.from + m.offset;
+    if (!m.code || m.path[0] != '/' || m.deleted || m.cut)
+        return m.code;
+    if (raw(SYS_newfstatat, AT_FDCWD, (long)m.path, (long)&st, 0) || !S_ISREG(st.st_mode))
+        return true;
+    int fd = raw_open(m.path);
+    if (fd < 0)
+        return true;
+    uint64_t own;
+    if (is_file_of(fd, &m) && elf_place(fd, p->offset, &own, p->function, sizeof(p->function)))
+        p->offset = own;
+    raw_close(fd);
+    return true;
 }

@@ -13,6 +13,7 @@
  * deadlock is believed only if the next look finds the same one.
  */
 #include "watch.h"
+#include "gil.h"
 #include "handle.h"
 #include "ledger.h"
 #include "notes.h"
@@ -225,6 +226,7 @@ static short take_thread(int tid, struct self *s)
                 t->calls++;
     }
     peek_thread(tid, t);
+    gil_look(t);
     t->asleep = asleep_since(t, n);
     return (short)n;
 }
@@ -395,7 +397,8 @@ static void enrich(const struct verdict *v)
         struct seen_thread *t = &desk->thread[v->party[i]];
         for (int k = 0; k < t->calls; k++)
             if (t->call[k].caller.address)
-                place_name(t->call[k].caller.address, &t->call[k].caller);
+                place_name(t->call[k].caller.address - 1,
+                           &t->call[k].caller); /* the call, not what follows it */
         take_frames(t, desk->self[v->party[i]], desk->frame[i], ask);
     }
 }
@@ -627,6 +630,7 @@ void watch_start(void)
     lock_take(&starting);
     if (!running && rdg_options.mode != OFF) {
         peek_start();
+        gil_start();
         stack_start();
         sigset_t all, before;
         pthread_attr_t attr;
