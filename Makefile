@@ -31,6 +31,12 @@ SHIM_CFLAGS := $(BASE) -fPIC -fvisibility=hidden -fno-semantic-interposition -ft
 SHIM_LDFLAGS := -shared -Wl,--version-script=$(B)/exports.map -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack \
 	-Wl,-z,defs -Wl,-z,nodelete -Wl,--as-needed -Wl,-soname,librdgate.so $(LDFLAGS)
 
+# The decoder for entry patching (scripts/fetch-zydis). Without it everything else still works.
+ZYDIS := $(wildcard build/zydis/libzydis.a)
+ifneq ($(ZYDIS),)
+ZYDIS_CFLAGS := -DRDGATE_ZYDIS -isystem build/zydis/include $(shell cat build/zydis/defines)
+endif
+
 SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
@@ -52,7 +58,7 @@ benches: $(BENCHES)
 clients: $(CLIENTS)
 
 # Changed flags rebuild everything (libfiu's stamp).
-FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
+FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS) $(ZYDIS_CFLAGS)
 $(B)/flags: FORCE
 	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/unit $(B)/bench $(B)/clients
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
@@ -69,13 +75,15 @@ $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(SHIM_CFLAGS) -c -o $@ $<
 
+$(B)/shim/plan_x86_64.o: SHIM_CFLAGS += $(ZYDIS_CFLAGS)
+
 $(B)/shim/%.o: shim/%.S $(B)/flags
 	$(call say,AS,$@)
 	$(Q)$(CC) $(SHIM_CFLAGS) -c -o $@ $<
 
 $(B)/librdgate.so: $(SHIM_OBJ) $(B)/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@.tmp $(SHIM_OBJ) $(SHIM_LDFLAGS) && mv $@.tmp $@ # whole for whoever runs under it
+	$(Q)$(CC) $(OPT) -o $@.tmp $(SHIM_OBJ) $(ZYDIS) $(SHIM_LDFLAGS) && mv $@.tmp $@ # whole for whoever runs under it
 
 $(B)/cli/%.o: shim/cli/%.c $(B)/flags $(B)/cli/flags
 	$(call say,CC,$@)

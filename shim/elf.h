@@ -15,5 +15,9 @@ void *elf_function(const struct link_map *map, const char *name);
 const char *elf_soname(const struct link_map *map);
 /* The range of addresses that the object mapped at `base` (its ELF header) takes. Returns 0, or -1. */
 int elf_range(const void *base, uintptr_t load, uintptr_t *from, uintptr_t *to);
+/* Does the object ask others for a function of this name? */
+int elf_imports(const struct link_map *map, const char *name);
+/* Has its dynamic section this entry? */
+int elf_dynamic(const struct link_map *map, ElfW(Sxword) tag);
 
 #endif

@@ -20,7 +20,7 @@ extern const void *const rdg_wrappers[CALL_COUNT];
 static void *in_scope(const char *name, int call, const void *caller)
 {
     const struct library *lib = library_for_caller(caller);
-    if (lib && lib->calls[call])
+    if (lib && lib->calls[call] && !lib->hidden)
         return NULL;
     void *other = rdg_real_dlsym(RTLD_NEXT, name); /* sets dlerror() */
     return other ? other : NOT_THERE;

@@ -175,7 +175,19 @@ void report_library(const struct library *lib)
         n += lib->calls[i] != NULL;
     text_add(&t, ", ");
     text_number(&t, n);
-    text_add(&t, " functions");
+    text_add(&t, lib->patched ? " functions, patched at their entries" : " functions");
+    line(&t);
+}
+
+void report_uncovered(const char *where, const char *why)
+{
+    if (++written > rdg_options.reports)
+        return;
+    struct text t = {0};
+    begin(&t, "finding: not-covered: librdkafka is inside ");
+    text_escaped(&t, where, 256);
+    text_add(&t, " and its calls do not come through us: ");
+    text_add(&t, why);
     line(&t);
 }
 

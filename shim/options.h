@@ -5,6 +5,7 @@
 #define RDGATE_OPTIONS_H
 
 enum mode { SERIALIZE, LIFETIME, REFUSE, OBSERVE, OFF }; /* the order of options.def */
+enum patch { PATCH_AUTO, PATCH_OFF };
 
 struct options {
 #define CHOICE(NAME, field, ...) int field;

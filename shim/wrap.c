@@ -207,8 +207,7 @@ bool rdg_in(struct entry *e, const struct question *q)
         return straight(e, lib, q->call);
     }
     const struct library *lib = e->lib = c->lib;
-    if (!c->is_consumer || !s || s->librdkafka || rdg_options.mode == OFF ||
-        (lib->shared && (uintptr_t)q->caller - lib->from < lib->to - lib->from))
+    if (!c->is_consumer || !s || s->librdkafka || rdg_options.mode == OFF || library_owns(lib, q->caller))
         return straight(e, lib, q->call);
     if (!lib->calls[q->call])
         return straight(e, lib, q->call);

@@ -1,0 +1,12 @@
+/*
+ * patch.h: a librdkafka that is linked into the executable, where the loader binds nothing and a preload's
+ * symbols are never asked for: its functions are redirected at their entries.
+ */
+#ifndef RDGATE_PATCH_H
+#define RDGATE_PATCH_H
+
+/* At start-up, before anything of the executable has run. Does nothing for an executable without librdkafka,
+ * and says why where there is one that cannot be redirected. */
+void patch_executable(void);
+
+#endif
