@@ -68,6 +68,16 @@ static bool in_child(struct entry *e, struct consumer *c, const struct question 
     return no(e, RD_KAFKA_RESP_ERR__STATE, q, true);
 }
 
+/* confluent-kafka-go forgets its queue when it closes, and a poll that comes afterwards brings none: librdkafka
+ * would crash. */
+static bool no_handle(struct entry *e, const struct question *q)
+{
+    e->code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    e->refused = true;
+    gate_idle_poll(*q->timeout_ms);
+    return false;
+}
+
 static inline void describe(struct visit *v, struct entry *e, struct consumer *c, const struct question *q)
 {
     const struct call_info *info = &rdg_calls[q->call];
@@ -200,6 +210,9 @@ bool rdg_in(struct entry *e, const struct question *q)
     e->empty = e->refused = false;
     if (s && s->last_set)
         self_forget_error(s);
+    if (!c && q->kind && !q->key && rdg_calls[q->call].class == POLL && q->timeout_ms &&
+        rdg_options.mode != OBSERVE && rdg_options.mode != OFF)
+        return no_handle(e, q);
     if (!c) {
         const struct library *lib = library_called(q->caller);
         if (lib)
