@@ -27,8 +27,9 @@ BASE := -std=gnu11 $(OPT) -g -gdwarf-4 $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"
 SHIM_CFLAGS := $(BASE) -fPIC -fvisibility=hidden -fno-semantic-interposition -ftls-model=initial-exec \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector $(CFLAGS)
 # anonymous version node: with a named one dlsym@GLIBC_x is no longer ours
+# symbolic: our table of wrappers means ours, also in an executable that exports its own copy of librdkafka
 # now, relro: nothing is bound lazily inside a call; nodelete: wrappers outlive dlclose; defs: nothing undefined
-SHIM_LDFLAGS := -shared -Wl,--version-script=$(B)/exports.map -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack \
+SHIM_LDFLAGS := -shared -Wl,--version-script=$(B)/exports.map -Wl,-Bsymbolic-functions -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack \
 	-Wl,-z,defs -Wl,-z,nodelete -Wl,--as-needed -Wl,-soname,librdgate.so $(LDFLAGS)
 
 # The decoder for entry patching (scripts/fetch-zydis). Without it everything else still works.
@@ -111,7 +112,7 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 links = $(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1)))
 $(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
 	$(call say,UNIT,$@)
-	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(LDFLAGS) -lpthread -ldl
+	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
 
 # Benchmarks are linked as probes are, with the optimization of the shim.
 $(B)/bench/%: tests/bench/%.c $(B)/flags
