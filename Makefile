@@ -160,6 +160,38 @@ $(B)/clients/goclient: tests/clients/goclient.go
 	$(Q)GO111MODULE=off GOTOOLCHAIN=local GOFLAGS= GOPATH=/usr/share/gocode GOCACHE=$(CURDIR)/$(B)/gocache \
 		go build -tags dynamic -o $@ $<
 
+# Programs with librdkafka inside. What the tests strip and split is made of these.
+STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
+STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
+STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
+	queues events inside table deny lto close_exported close_nopie govictim govictim-race)
+static: $(STATICS)
+
+$(STATIC_A):
+	@echo 'librdkafka 2.15 is missing: scripts/fetch-librdkafka 2.15' >&2; exit 1
+# What a program is made of: a probe, or a calm program, or one of its own.
+$(B)/static/%: tests/probes/%.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/%: tests/calm/%.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -rdynamic -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/%: tests/static/%.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -iquote shim -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/close_exported: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -rdynamic -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/close_nopie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -no-pie -Wl,-z,now -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+# confluent-kafka-go brings its own librdkafka. -trimpath: the same program wherever it is built.
+GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 go build
+$(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/static/go.mod tests/static/go.sum
+	$(call say,GO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(GO_BUILD) $(if $(findstring race,$@),-race) -o $(abspath $@) victim.go
+
 demo: all probes
 	@scripts/demo
 check: all probes clients
@@ -182,5 +214,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli probes unit bench calm calm/lib clients,$(wildcard $(B)/$(d)/*.d))
+.PHONY: all static probes units benches clients demo check bench lint format install clean FORCE
+-include $(foreach d,shim cli probes unit bench calm calm/lib clients static,$(wildcard $(B)/$(d)/*.d))

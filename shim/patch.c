@@ -486,8 +486,9 @@ static void examine(struct work *w)
 void patch_executable(void)
 {
     const struct link_map *map = real_executable();
-    /* librdkafka resolves host names. Who binds it dynamically needs nothing of this. */
-    if (!map || !elf_imports(map, "getaddrinfo") || elf_imports(map, "rd_kafka_new"))
+    /* librdkafka resolves host names and starts threads. Who binds it dynamically needs nothing of this. */
+    if (!map || !elf_imports(map, "getaddrinfo") || elf_imports(map, "rd_kafka_new") ||
+        !(elf_imports(map, "thrd_create") || elf_imports(map, "pthread_create")))
         return;
     int saved = errno;
     struct work *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

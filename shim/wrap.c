@@ -68,8 +68,8 @@ static bool in_child(struct entry *e, struct consumer *c, const struct question 
     return no(e, RD_KAFKA_RESP_ERR__STATE, q, true);
 }
 
-/* confluent-kafka-go forgets its queue when it closes, and a poll that comes afterwards brings none: librdkafka
- * would crash. */
+/* confluent-kafka-go forgets its queue when it closes, and a poll that comes afterwards brings none:
+ * librdkafka would crash. */
 static bool no_handle(struct entry *e, const struct question *q)
 {
     e->code = RD_KAFKA_RESP_ERR__TIMED_OUT;
