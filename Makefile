@@ -164,7 +164,7 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table deny lto close_exported close_nopie govictim govictim-race)
+	queues events inside table deny lto host module.so close_exported close_nopie govictim govictim-race)
 static: $(STATICS)
 
 $(STATIC_A):
@@ -185,6 +185,11 @@ $(B)/static/close_exported: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/fla
 $(B)/static/close_nopie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -no-pie -Wl,-z,now -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+# A module that keeps its copy to itself.
+$(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@ $< $(STATIC_A) \
+		-lz -lm -ldl -lpthread
 # confluent-kafka-go brings its own librdkafka. -trimpath: the same program wherever it is built.
 GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 go build
 $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/static/go.mod tests/static/go.sum

@@ -3,6 +3,7 @@
  * answers "not ours" at once for every name that does not begin with rd_kafka_, and leaves dlerror() alone.
  */
 #include "lookup.h"
+#include "patch.h"
 #include "real.h"
 
 #include <dlfcn.h>
@@ -82,6 +83,8 @@ int rdg_open_flags(const char *file, int flags)
 {
     if (!rdg_real_dlopen)
         real_start();
+    if (file && strchr(file, '/') && !strchr(file, '$') && !(flags & RTLD_NOLOAD))
+        patch_module(file, flags & ~RTLD_DEEPBIND);
     /* PHP opens its extensions with DEEPBIND, which binds them past every preload. For everything that has
      * nothing to do with librdkafka the flag is the application's business. */
     if (!(flags & RTLD_DEEPBIND) || !file)

@@ -84,7 +84,7 @@ static bool same_file(const struct image *im)
            memcmp((const void *)(im->map->l_addr + first->p_vaddr), im->file.header, sizeof(Elf64_Ehdr)) == 0;
 }
 
-static bool open_image(struct image *im, const struct link_map *map)
+static bool open_image(struct image *im, const struct link_map *map, bool executable)
 {
     memset(im, 0, sizeof(*im));
     im->map = map;
@@ -104,7 +104,7 @@ static bool open_image(struct image *im, const struct link_map *map)
         memcpy(im->path, m.path, sizeof(im->path));
     if (!im->to)
         return false;
-    if (open_file(&im->file, "/proc/self/exe")) {
+    if (executable && open_file(&im->file, "/proc/self/exe")) {
         if (same_file(im))
             return true;
         close_file(&im->file);
@@ -408,19 +408,24 @@ static void redirect(struct work *w)
     size_t size = ((size_t)w->count * PLAN_SLOT + 4095) & ~(size_t)4095;
     uint64_t span = w->im.to - w->im.from;
     uint8_t *area = span < 0x70000000 ? rewrite_area(w->im.from, size, 0x7ff00000 - span) : NULL;
-    int library = library_count();
-    const struct library *lib = NULL;
+    const struct library *lib = area ? library_add(&w->lib) : NULL;
+    bool good = false;
     if (!area)
         no(w, "there is no room for code near it");
-    else if (!fill_area(w, &r, area, size, library) || !(lib = library_add(&w->lib)))
+    else if (!lib)
+        no(w, "there are too many copies of it");
+    else if (!fill_area(w, &r, area, size, (int)(lib - library_at(0))))
         no(w, "the code near it could not be written");
-    else if (!write_entries(w, &r, area)) {
-        library_withdraw(lib);
-        no(w, "its entries could not be written; they are as they were");
-        lib = NULL;
+    else {
+        library_move(lib, w->lib.calls);
+        good = write_entries(w, &r, area);
+        if (!good)
+            no(w, "its entries could not be written; they are as they were");
     }
+    if (lib && !good)
+        library_withdraw(lib);
     rewrite_end(&r);
-    if (!lib) {
+    if (!good) {
         if (area)
             munmap(area, size);
         return;
@@ -483,23 +488,105 @@ static void examine(struct work *w)
     }
 }
 
-void patch_executable(void)
+static void patch(const struct link_map *map, bool executable)
 {
-    const struct link_map *map = real_executable();
-    /* librdkafka resolves host names and starts threads. Who binds it dynamically needs nothing of this. */
-    if (!map || !elf_imports(map, "getaddrinfo") || elf_imports(map, "rd_kafka_new") ||
-        !(elf_imports(map, "thrd_create") || elf_imports(map, "pthread_create")))
-        return;
     int saved = errno;
     struct work *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w == MAP_FAILED)
         return;
-    if (open_image(&w->im, map)) {
+    if (open_image(&w->im, map, executable)) {
         examine(w);
         close_file(&w->im.file);
     } else if (w->im.to && speaks_of_it(&w->im)) {
         no(w, "its file cannot be read");
     }
     munmap(w, sizeof(*w));
+    errno = saved;
+}
+
+void patch_executable(void)
+{
+    const struct link_map *map = real_executable();
+    /* librdkafka resolves host names and starts threads. Who binds it dynamically needs nothing of this. */
+    if (map && elf_imports(map, "getaddrinfo") && !elf_imports(map, "rd_kafka_new") &&
+        (elf_imports(map, "thrd_create") || elf_imports(map, "pthread_create")))
+        patch(map, true);
+}
+
+/* A copy whose names are all in the full table and none in the dynamic one. */
+static bool is_hidden_copy(const struct elf_file *f)
+{
+    struct elf_symbols s;
+    bool resolves = false;
+    if (!elf_file_symbols(f, SHT_DYNSYM, &s))
+        return false;
+    for (size_t i = 0; i < s.count; i++) {
+        const char *name = elf_symbol_name(&s, &s.first[i]);
+        resolves |= s.first[i].st_shndx == SHN_UNDEF && strcmp(name, "getaddrinfo") == 0;
+        if (strcmp(name, "rd_kafka_new") == 0)
+            return false;
+    }
+    if (!resolves || !elf_file_symbols(f, SHT_SYMTAB, &s))
+        return false;
+    for (size_t i = 0; i < s.count; i++)
+        if (strcmp(elf_symbol_name(&s, &s.first[i]), "rd_kafka_new") == 0)
+            return true;
+    return false;
+}
+
+/* The modules that are being opened. An object that was there before is left alone: threads may be in it. One
+ * that another thread is just opening is redirected by whoever comes out of the loader first, and the others
+ * wait. */
+#define OPENING 16
+static struct opening {
+    uint64_t file; /* 0: free */
+    int threads;
+} opening[OPENING];
+static struct lock patching;
+
+static struct opening *opening_begins(uint64_t file, bool *others)
+{
+    struct opening *mine = NULL;
+    lock_take(&patching);
+    for (int i = 0; i < OPENING; i++) {
+        if (opening[i].file == file) {
+            mine = &opening[i];
+            break;
+        }
+        if (!opening[i].file && !mine)
+            mine = &opening[i];
+    }
+    if (mine) {
+        *others = mine->threads > 0;
+        mine->file = file;
+        mine->threads++;
+    }
+    lock_drop(&patching);
+    return mine;
+}
+
+void patch_module(const char *file, int flags)
+{
+    if (rdg_options.mode == OFF || rdg_options.patch == PATCH_OFF)
+        return;
+    int saved = errno;
+    struct elf_file f;
+    struct stat st;
+    bool hidden = stat(file, &st) == 0 && open_file(&f, file);
+    if (hidden) {
+        hidden = is_hidden_copy(&f);
+        close_file(&f);
+    }
+    bool others = false, was_there;
+    struct opening *mine = hidden ? opening_begins(st.st_ino * 65599 + st.st_dev + 1, &others) : NULL;
+    if (mine) {
+        const struct link_map *map = real_open(file, flags, &was_there);
+        lock_take(&patching);
+        if (map && (!was_there || others) && !library_known(map))
+            patch(map, false);
+        if (--mine->threads == 0)
+            mine->file = 0;
+        lock_drop(&patching);
+    }
     errno = saved;
 }

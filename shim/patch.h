@@ -8,5 +8,8 @@
 /* At start-up, before anything of the executable has run. Does nothing for an executable without librdkafka,
  * and says why where there is one that cannot be redirected. */
 void patch_executable(void);
+/* Before the application opens this file: if it has a copy hidden inside it is opened, and redirected, first.
+ * Code that its constructors run is too early. */
+void patch_module(const char *file, int flags);
 
 #endif

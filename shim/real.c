@@ -1,7 +1,7 @@
 /*
  * real.c: finds the true function of each call, per librdkafka. The only file besides lookup.c that talks to
- * the loader. It must never open a library (only RTLD_NOLOAD), never hold a lock while in the loader, and
- * never be entered from the watchdog.
+ * the loader. It must never open a library (only RTLD_NOLOAD) but what the application is opening, never hold
+ * a lock while in the loader, and never be entered from the watchdog.
  */
 #include "real.h"
 #include "elf.h"
@@ -115,6 +115,27 @@ static struct library *added(const struct library *made)
 const struct library *library_add(const struct library *made)
 {
     return added(made);
+}
+
+void library_move(const struct library *lib, void *const calls[CALL_COUNT])
+{
+    memcpy(libraries[lib - libraries].calls, calls, sizeof(lib->calls));
+}
+
+bool library_known(const struct link_map *map)
+{
+    return known(map) != NULL;
+}
+
+const struct link_map *real_open(const char *file, int flags, bool *was_there)
+{
+    struct link_map *map = NULL;
+    void *there = rdg_real_dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+    void *handle = rdg_real_dlopen(file, flags | RTLD_NODELETE);
+    *was_there = there != NULL;
+    if (there)
+        dlclose(there);
+    return handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map : NULL;
 }
 
 void library_withdraw(const struct library *lib)

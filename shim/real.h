@@ -107,10 +107,13 @@ const struct library *library_for_caller(const void *return_address);
 const struct library *library_inside(const void *return_address);
 /* The library that this call belongs to, whoever makes it: itself or somebody else. */
 const struct library *library_called(const void *return_address);
-/* Makes a copy known that patch.c has found, before its entries are redirected; NULL: the table is full. And
- * takes it back. */
+/* Makes a copy known that patch.c has found, before its entries are redirected; NULL: the table is full, or
+ * it is known. Then tells where its functions go on behind their entries; or takes it back. */
 const struct library *library_add(const struct library *made);
+void library_move(const struct library *lib, void *const calls[CALL_COUNT]);
 void library_withdraw(const struct library *lib);
+/* Is this object one of those? */
+bool library_known(const struct link_map *map);
 int library_count(void);
 const struct library *library_at(int i);
 /* Notes that an application reaches this library through dlsym on a handle. */
@@ -121,6 +124,9 @@ void *real_dlsym(void *handle, const char *name);
 void *real_unwinder(const void *address, const char *name);
 /* The executable, as the loader knows it. */
 const struct link_map *real_executable(void);
+/* Opens an object as the application is about to, never to be unloaded; NULL: it cannot be. Was it there
+ * already? */
+const struct link_map *real_open(const char *file, int flags, bool *was_there);
 /* pthread_cancel behind us. */
 int real_pthread_cancel(unsigned long thread);
 

@@ -120,9 +120,12 @@ alike() { # PROGRAM ARG...
     [ "$(grep -c ' jump$' <<<"$output")" -eq 0 ] || fail "no entry should have been a jump to a slot"
     with_shim 10 table
     expect_calm
-    for name in $(sed -n '/, PASS, /d; s/^CALL([a-z]*, [^,]*, \(rd_kafka_[A-Za-z0-9_]*\),.*/\1/p' "$ROOT/shim/calls.def"); do
+    local name n=0
+    while read -r name; do
         grep -q "^$name jump\$" <<<"$output" || fail "$name is not redirected"
-    done
+        n=$((n + 1))
+    done < <(sed -n '/, PASS, /d; s/^CALL([a-z]*, [^,]*, \(rd_kafka_[A-Za-z0-9_]*\),.*/\1/p' "$ROOT/shim/calls.def")
+    [ "$n" -gt 90 ] || fail "the table has not been read"
     [ "$(grep -c 'writable and executable\|not executable' <<<"$output")" -eq 0 ] || fail "memory was left open"
 }
 
@@ -134,6 +137,24 @@ alike() { # PROGRAM ARG...
     [ "$output" = "$before" ] || fail "should have been as without us"
     RDGATE_MODE=off with_shim 10 table
     [ "$output" = "$before" ] || fail "should have been as without us"
+}
+
+# ------------------------------------------------------------------ modules
+
+@test "a module that keeps its librdkafka to itself is covered from the moment that it is open" {
+    plain 8 host "$STATIC/module.so"
+    expect_not_ok "the poll did not return"
+    RDGATE_VERBOSE=1 with_shim 20 host "$STATIC/module.so"
+    expect_covered
+    for _ in 1 2 3 4 5; do
+        with_shim 20 host "$STATIC/module.so" 8
+        expect_calm
+    done
+}
+
+@test "RDGATE_PATCH=off leaves a module alone, too" {
+    RDGATE_PATCH=off with_shim 3 host "$STATIC/module.so"
+    expect_hang "join the poller"
 }
 
 # ------------------------------------------------------------------ symbols

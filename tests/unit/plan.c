@@ -32,8 +32,10 @@ static const char *plan(struct plan *p, const char *code, size_t size, size_t re
     memcpy(page, code, size);
     if (readable > size)
         memset(page + size, 0x90, readable - size);
-    memcpy(page + DATA, "\x07\0\0\0", 4);
-    memcpy(page + CALLED, "\x48\x8d\x47\x03\xc3", 5); /* lea 3(%rdi),%rax; ret */
+    static const uint8_t seven[4] = {7},
+                         called[5] = {0x48, 0x8d, 0x47, 0x03, 0xc3}; /* lea 3(%rdi),%rax; ret */
+    memcpy(page + DATA, seven, sizeof(seven));
+    memcpy(page + CALLED, called, sizeof(called));
     return plan_entry(p, page, size, readable, (uintptr_t)page);
 }
 
