@@ -46,6 +46,7 @@ static void in_parent(void)
 
 static void in_forked_child(void)
 {
+    patch_after_fork();
     self_after_fork();
     handle_after_fork();
 }

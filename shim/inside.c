@@ -86,10 +86,13 @@ static enum mark mark(const char *name, bool in_its_file)
         "ConsumerGen",
         "PartitionMovements",
     };
-    if (in_its_file || begins(name, "rd_kafka_"))
+    if (in_its_file)
         return STRONG;
-    if (begins(name, "rd_") || begins(name, "rdk_"))
-        return WEAK;
+    if (*name == 'r') {
+        if (begins(name, "rd_kafka_"))
+            return STRONG;
+        return begins(name, "rd_") || begins(name, "rdk_") ? WEAK : FOREIGN;
+    }
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (*name == *others[i] && begins(name, others[i]))
             return WEAK;

@@ -21,7 +21,7 @@ extern const void *const rdg_wrappers[CALL_COUNT];
 static void *in_scope(const char *name, int call, const void *caller)
 {
     const struct library *lib = library_for_caller(caller);
-    if (lib && lib->calls[call] && !lib->hidden)
+    if (lib && lib->calls[call])
         return NULL;
     void *other = rdg_real_dlsym(RTLD_NEXT, name); /* sets dlerror() */
     return other ? other : NOT_THERE;
@@ -36,8 +36,15 @@ void *rdg_lookup(void *handle, const char *name, const void *caller)
     for (int i = 0; i < CALL_COUNT; i++) {
         if (strcmp(name, rdg_calls[i].name) != 0)
             continue;
-        if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
-            return in_scope(name, i, caller);
+        if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
+            const struct library *callers = library_for_caller(caller);
+            if (!callers || !callers->hidden)
+                return in_scope(name, i, caller);
+            /* His own copy has no name that could be found; there may be another one, behind us. */
+            handle = RTLD_NEXT;
+            if (!rdg_real_dlsym(handle, name))
+                return NOT_THERE;
+        }
         /* With an explicit handle the answer does not depend on the caller (glibc elf/dl-sym.c). */
         void *found = rdg_real_dlsym(handle, name);
         const struct library *lib = found ? library_of(found) : NULL;

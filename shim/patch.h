@@ -11,5 +11,7 @@ void patch_executable(void);
 /* Before the application opens this file: if it has a copy hidden inside it is opened, and redirected, first.
  * Code that its constructors run is too early. */
 void patch_module(const char *file, int flags);
+/* In a forked child: nobody else patches. */
+void patch_after_fork(void);
 
 #endif
