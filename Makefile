@@ -84,7 +84,9 @@ $(B)/shim/%.o: shim/%.S $(B)/flags
 
 $(B)/librdgate.so: $(SHIM_OBJ) $(B)/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@.tmp $(SHIM_OBJ) $(ZYDIS) $(SHIM_LDFLAGS) && mv $@.tmp $@ # whole for whoever runs under it
+	$(Q)$(CC) $(OPT) -o $@.tmp $(SHIM_OBJ) $(ZYDIS) $(SHIM_LDFLAGS)
+	$(Q)$(if $(ZYDIS),objcopy --add-section .zydis.license=build/zydis/LICENSE $@.tmp) # it has to go with it
+	$(Q)mv $@.tmp $@ # whole for whoever runs under it
 
 $(B)/cli/%.o: shim/cli/%.c $(B)/flags $(B)/cli/flags
 	$(call say,CC,$@)
@@ -164,7 +166,7 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table deny lto host module.so close_exported close_nopie govictim govictim-race)
+	queues events inside table unittest deny lto host module.so close_exported close_nopie govictim govictim-race)
 static: $(STATICS)
 
 $(STATIC_A):
@@ -190,7 +192,7 @@ $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@ $< $(STATIC_A) \
 		-lz -lm -ldl -lpthread
-# confluent-kafka-go brings its own librdkafka. -trimpath: the same program wherever it is built.
+# confluent-kafka-go brings its own librdkafka.
 GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 go build
 $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/static/go.mod tests/static/go.sum
 	$(call say,GO,$@)

@@ -21,6 +21,15 @@
 
 extern const void *const rdg_wrappers[CALL_COUNT];
 
+#if defined(__x86_64__)
+#    define NO_DECODER                                                                                       \
+        "this librdgate.so was built without the decoder that it takes (scripts/fetch-zydis, then make)"
+#else
+#    define NO_DECODER "entries are redirected on x86_64 only; link librdkafka dynamically"
+#endif
+
+static bool allowed; /* the options are known, and they do not forbid it */
+
 /* An object in memory and its file. */
 struct image {
     const struct link_map *map;
@@ -508,6 +517,7 @@ static void patch(const struct link_map *map, bool executable)
 
 void patch_executable(void)
 {
+    allowed = true;
     const struct link_map *map = real_executable();
     /* librdkafka resolves host names and starts threads. Who binds it dynamically needs nothing of this. */
     if (map && elf_imports(map, "getaddrinfo") && !elf_imports(map, "rd_kafka_new") &&
@@ -544,7 +554,7 @@ static struct opening {
     uint64_t file; /* 0: free */
     int threads;
 } opening[OPENING];
-static struct lock patching;
+static struct lock patching; /* held while entries are written, never while the loader is asked */
 
 static struct opening *opening_begins(uint64_t file, bool *others)
 {
@@ -569,7 +579,7 @@ static struct opening *opening_begins(uint64_t file, bool *others)
 
 void patch_module(const char *file, int flags)
 {
-    if (rdg_options.mode == OFF || rdg_options.patch == PATCH_OFF)
+    if (!allowed)
         return;
     int saved = errno;
     struct elf_file f;

@@ -114,6 +114,12 @@ alike() { # PROGRAM ARG...
     alike inside reentry
 }
 
+@test "librdkafka's own unit tests pass through redirected entries" {
+    RDGATE_VERBOSE=1 with_shim 60 unittest
+    expect_covered
+    [ "$(grep -c 'PASS:' <<<"$output")" -gt 300 ] || fail "there should have been more tests"
+}
+
 @test "every function of the table that has a gate is redirected, and no memory is left open" {
     plain 10 table
     expect_ok

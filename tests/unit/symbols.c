@@ -265,7 +265,7 @@ static void damage(uint8_t *bytes, size_t size)
 static void fuzz(void)
 {
     const char *wanted = getenv("SYMBOLS_ROUNDS");
-    long rounds = wanted ? atol(wanted) : 50000;
+    long rounds = wanted ? atol(wanted) : 1000000;
     describe();
     size_t size = make();
     uint8_t *area = mmap(NULL, 0x7000 + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
