@@ -519,9 +519,11 @@ void patch_executable(void)
 {
     allowed = true;
     const struct link_map *map = real_executable();
-    /* librdkafka resolves host names and starts threads. Who binds it dynamically needs nothing of this. */
+    /* librdkafka resolves host names, starts threads, and names them or throws dice. Who binds it dynamically
+     * needs nothing of this. */
     if (map && elf_imports(map, "getaddrinfo") && !elf_imports(map, "rd_kafka_new") &&
-        (elf_imports(map, "thrd_create") || elf_imports(map, "pthread_create")))
+        (elf_imports(map, "thrd_create") || elf_imports(map, "pthread_create")) &&
+        (elf_imports(map, "pthread_setname_np") || elf_imports(map, "rand_r")))
         patch(map, true);
 }
 

@@ -267,7 +267,8 @@ go_covers() { # PROGRAM KIND
     plain 4 "$1" "$2"
     expect_bad
     RDGATE_VERBOSE=1 with_shim 20 "$1" "$2"
-    expect_covered
+    expect_ok # whether its poll is late enough to be told that the handle is gone is a matter of chance
+    not_run || grep -q 'patched at their entries' <<<"$output" || fail "should have been patched"
 }
 
 @test "confluent-kafka-go as it is built by default: a close beside Poll returns" {

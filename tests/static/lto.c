@@ -29,8 +29,8 @@ int private(int x)
 int main(void)
 {
     volatile int one = 1;
-    /* as librdkafka does, it resolves names and starts threads */
-    printf("# %p %p\n", (void *)getaddrinfo, (void *)pthread_create);
+    /* as librdkafka does, it resolves names and starts threads with names */
+    printf("# %p %p %p\n", (void *)getaddrinfo, (void *)pthread_create, (void *)pthread_setname_np);
     printf("ok %s\n", private(one) ? "it ran" : "");
     return 0;
 }
