@@ -27,9 +27,16 @@ BASE := -std=gnu11 $(OPT) -g -gdwarf-4 $(WARN) -D_GNU_SOURCE -DRDGATE_VERSION='"
 SHIM_CFLAGS := $(BASE) -fPIC -fvisibility=hidden -fno-semantic-interposition -ftls-model=initial-exec \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector $(CFLAGS)
 # anonymous version node: with a named one dlsym@GLIBC_x is no longer ours
+# symbolic: our table of wrappers means ours, also in an executable that exports its own copy of librdkafka
 # now, relro: nothing is bound lazily inside a call; nodelete: wrappers outlive dlclose; defs: nothing undefined
-SHIM_LDFLAGS := -shared -Wl,--version-script=$(B)/exports.map -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack \
+SHIM_LDFLAGS := -shared -Wl,--version-script=$(B)/exports.map -Wl,-Bsymbolic-functions -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack \
 	-Wl,-z,defs -Wl,-z,nodelete -Wl,--as-needed -Wl,-soname,librdgate.so $(LDFLAGS)
+
+# The decoder for entry patching (scripts/fetch-zydis). Without it everything else still works.
+ZYDIS := $(wildcard build/zydis/libzydis.a)
+ifneq ($(ZYDIS),)
+ZYDIS_CFLAGS := -DRDGATE_ZYDIS -isystem build/zydis/include $(shell cat build/zydis/defines)
+endif
 
 SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
@@ -52,7 +59,7 @@ benches: $(BENCHES)
 clients: $(CLIENTS)
 
 # Changed flags rebuild everything (libfiu's stamp).
-FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
+FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS) $(ZYDIS_CFLAGS)
 $(B)/flags: FORCE
 	@mkdir -p $(B)/shim $(B)/cli $(B)/probes $(B)/unit $(B)/bench $(B)/clients
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
@@ -69,13 +76,17 @@ $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(SHIM_CFLAGS) -c -o $@ $<
 
+$(B)/shim/plan_x86_64.o: SHIM_CFLAGS += $(ZYDIS_CFLAGS)
+
 $(B)/shim/%.o: shim/%.S $(B)/flags
 	$(call say,AS,$@)
 	$(Q)$(CC) $(SHIM_CFLAGS) -c -o $@ $<
 
 $(B)/librdgate.so: $(SHIM_OBJ) $(B)/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@.tmp $(SHIM_OBJ) $(SHIM_LDFLAGS) && mv $@.tmp $@ # whole for whoever runs under it
+	$(Q)$(CC) $(OPT) -o $@.tmp $(SHIM_OBJ) $(ZYDIS) $(SHIM_LDFLAGS)
+	$(Q)$(if $(ZYDIS),objcopy --add-section .zydis.license=build/zydis/LICENSE $@.tmp) # it has to go with it
+	$(Q)mv $@.tmp $@ # whole for whoever runs under it
 
 $(B)/cli/%.o: shim/cli/%.c $(B)/flags $(B)/cli/flags
 	$(call say,CC,$@)
@@ -103,7 +114,7 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 links = $(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1)))
 $(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
 	$(call say,UNIT,$@)
-	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(LDFLAGS) -lpthread -ldl
+	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
 
 # Benchmarks are linked as probes are, with the optimization of the shim.
 $(B)/bench/%: tests/bench/%.c $(B)/flags
@@ -151,10 +162,55 @@ $(B)/clients/goclient: tests/clients/goclient.go
 	$(Q)GO111MODULE=off GOTOOLCHAIN=local GOFLAGS= GOPATH=/usr/share/gocode GOCACHE=$(CURDIR)/$(B)/gocache \
 		go build -tags dynamic -o $@ $<
 
+# Programs with librdkafka inside. What the tests strip and split is made of these.
+STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
+STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
+STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
+	queues events inside table unittest deny lto host module.so close_exported close_nopie govictim govictim-race plan)
+static: $(STATICS)
+
+$(STATIC_A):
+	@echo 'librdkafka 2.15 is missing: scripts/fetch-librdkafka 2.15' >&2; exit 1
+# What a program is made of: a probe, or a calm program, or one of its own.
+$(B)/static/%: tests/probes/%.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/%: tests/calm/%.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -rdynamic -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/%: tests/static/%.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -iquote shim -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/close_exported: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -rdynamic -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/close_nopie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -no-pie -Wl,-z,now -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/plan: tests/static/plan.c $(B)/flags
+	$(call say,UNIT,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(BASE) -iquote tests/unit $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
+# A module that keeps its copy to itself.
+$(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@ $< $(STATIC_A) \
+		-lz -lm -ldl -lpthread
+# confluent-kafka-go brings its own librdkafka.
+GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 go build
+$(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/static/go.mod tests/static/go.sum
+	$(call say,GO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(GO_BUILD) $(if $(findstring race,$@),-race) -o $(abspath $@) victim.go
+
 demo: all probes
 	@scripts/demo
 check: all probes clients
 	@scripts/check $(TESTS)
+# A librdkafka inside the executable: an experiment, with what it needs from elsewhere (the decoder, Go 1.21).
+check-static:
+	scripts/fetch-zydis
+	@$(MAKE) all static units
+	@scripts/check tests/static/patch.bats tests/unit/symbols.c
 # What reports look like, when they are meant to look different: renew, and read the difference.
 golden: $(B)/unit/report
 	@rm -f tests/golden/*
@@ -177,5 +233,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all golden probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli probes unit bench calm calm/lib clients,$(wildcard $(B)/$(d)/*.d))
+.PHONY: all golden static check-static probes units benches clients demo check bench lint format install clean FORCE
+-include $(foreach d,shim cli probes unit bench calm calm/lib clients static,$(wildcard $(B)/$(d)/*.d))

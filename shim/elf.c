@@ -134,6 +134,28 @@ int elf_range(const void *base, uintptr_t load, uintptr_t *from, uintptr_t *to)
     return 0;
 }
 
+int elf_dynamic(const struct link_map *map, ElfW(Sxword) tag)
+{
+    for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == tag)
+            return 1;
+    return 0;
+}
+
+int elf_undefined(const struct link_map *map, const char *name)
+{
+    struct tables t;
+    if (open_tables(map, &t))
+        return 0;
+    /* The hash tables do not list what is undefined. Linkers put the names behind the symbols. */
+    uintptr_t from = (uintptr_t)t.symbols, to = (uintptr_t)t.strings;
+    size_t n = t.hash ? t.hash[1] : to > from ? (to - from) / sizeof(ElfW(Sym)) : 0;
+    for (size_t i = 1; i < n; i++)
+        if (t.symbols[i].st_shndx == SHN_UNDEF && strcmp(t.strings + t.symbols[i].st_name, name) == 0)
+            return 1;
+    return 0;
+}
+
 /* ------------------------------------------------------------------ files */
 
 #if defined(__x86_64__)

@@ -17,6 +17,10 @@ void *elf_function(const struct link_map *map, const char *name);
 const char *elf_soname(const struct link_map *map);
 /* The range of addresses that the object mapped at `base` (its ELF header) takes. Returns 0, or -1. */
 int elf_range(const void *base, uintptr_t load, uintptr_t *from, uintptr_t *to);
+/* Does the object ask others for a function of this name? */
+int elf_undefined(const struct link_map *map, const char *name);
+/* Has its dynamic section this entry? */
+int elf_dynamic(const struct link_map *map, ElfW(Sxword) tag);
 
 /* Files: opened for reading, and not trusted. They are read with pread, never mapped: one that is cut short
  * under a mapping kills with SIGBUS. */

@@ -1,8 +1,9 @@
 /*
  * entry.c: start-up, waking up, fork and exit of the shim. Until the process makes its first call of
- * librdkafka nothing happens but finding the real dlsym.
+ * librdkafka nothing happens but finding the real dlsym, and a look whether the executable has a copy inside.
  */
 #include "notes.h"
+#include "patch.h"
 #include "shim.h"
 #include "watch.h"
 
@@ -28,6 +29,8 @@ __attribute__((constructor)) static void start(void)
         rdg_options.mode = OFF; /* another user's environment has nothing to say here */
     else
         options_parse(&rdg_options, environ, quiet);
+    if (rdg_options.mode != OFF && rdg_options.patch == PATCH_AUTO)
+        patch_executable();
 }
 
 static void before_fork(void)
@@ -44,6 +47,7 @@ static void in_parent(void)
 
 static void in_forked_child(void)
 {
+    patch_after_fork();
     self_after_fork();
     handle_after_fork();
     watch_after_fork();

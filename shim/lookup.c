@@ -3,6 +3,7 @@
  * answers "not ours" at once for every name that does not begin with rd_kafka_, and leaves dlerror() alone.
  */
 #include "lookup.h"
+#include "patch.h"
 #include "real.h"
 
 #include <dlfcn.h>
@@ -35,8 +36,15 @@ void *rdg_lookup(void *handle, const char *name, const void *caller)
     for (int i = 0; i < CALL_COUNT; i++) {
         if (strcmp(name, rdg_calls[i].name) != 0)
             continue;
-        if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
-            return in_scope(name, i, caller);
+        if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
+            const struct library *callers = library_for_caller(caller);
+            if (!callers || !callers->hidden)
+                return in_scope(name, i, caller);
+            /* His own copy has no name that could be found; there may be another one, behind us. */
+            handle = RTLD_NEXT;
+            if (!rdg_real_dlsym(handle, name))
+                return NOT_THERE;
+        }
         /* With an explicit handle the answer does not depend on the caller (glibc elf/dl-sym.c). */
         void *found = rdg_real_dlsym(handle, name);
         const struct library *lib = found ? library_of(found) : NULL;
@@ -82,6 +90,8 @@ int rdg_open_flags(const char *file, int flags)
 {
     if (!rdg_real_dlopen)
         real_start();
+    if (file && strchr(file, '/') && !strchr(file, '$') && !(flags & RTLD_NOLOAD))
+        patch_module(file, flags & ~RTLD_DEEPBIND);
     /* PHP opens its extensions with DEEPBIND, which binds them past every preload. For everything that has
      * nothing to do with librdkafka the flag is the application's business. */
     if (!(flags & RTLD_DEEPBIND) || !file)

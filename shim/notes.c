@@ -243,7 +243,20 @@ void report_library(const struct library *lib)
         n += lib->calls[i] != NULL;
     text_add(&t, ", ");
     text_number(&t, n);
-    text_add(&t, " functions");
+    text_add(&t, lib->patched ? " functions, patched at their entries" : " functions");
+    line(&t);
+}
+
+/* At start-up, before there is a consumer: one line, which may be long. */
+void report_uncovered(const char *where, const char *why)
+{
+    if (!next_number())
+        return;
+    struct text t = {0};
+    text_add(&t, "finding: not-covered: librdkafka is inside ");
+    text_escaped(&t, where, 256);
+    text_add(&t, " and its calls do not come through us: ");
+    text_add(&t, why);
     line(&t);
 }
 

@@ -992,6 +992,8 @@ PUBLIC rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, si
     {                                                                                                        \
         if (!rdg_awake)                                                                                      \
             shim_awake();                                                                                    \
+        if (library_owns(library_at(i), CALLER)) /* the inner handle of a share consumer */                  \
+            return library_at(i)->rd_kafka_new(type, conf, errstr, size);                                    \
         return give_birth(library_at(i), type, conf, errstr, size);                                          \
     }                                                                                                        \
     static rd_kafka_resp_err_t last_##i(void)                                                                \

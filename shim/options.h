@@ -9,6 +9,7 @@ enum mode { SERIALIZE, LIFETIME, REFUSE, OBSERVE, OFF };
 enum format { FORMAT_TEXT, FORMAT_JSON };
 enum on_deadlock { ON_DEADLOCK_REPORT, ON_DEADLOCK_ABORT, ON_DEADLOCK_EXIT };
 enum owner_stack { OWNER_STACK_DEADLOCK, OWNER_STACK_ALWAYS, OWNER_STACK_NEVER };
+enum patch { PATCH_OFF, PATCH_AUTO };
 
 struct options {
 #define CHOICE(NAME, field, ...) int field;

@@ -1,7 +1,7 @@
 /*
  * real.c: finds the true function of each call, per librdkafka. The only file besides lookup.c that talks to
- * the loader. It must never open a library (only RTLD_NOLOAD), never hold a lock while in the loader, and
- * never be entered from the watchdog.
+ * the loader. It must never open a library (only RTLD_NOLOAD) but what the application is opening, never hold
+ * a lock while in the loader, and never be entered from the watchdog.
  */
 #include "real.h"
 #include "elf.h"
@@ -85,7 +85,7 @@ const struct library *library_inside(const void *return_address)
     int n = library_count();
     for (int i = 0; i < n; i++)
         if (a - libraries[i].from < libraries[i].to - libraries[i].from)
-            return libraries[i].shared ? &libraries[i] : NULL;
+            return library_owns(&libraries[i], return_address) ? &libraries[i] : NULL;
     return NULL;
 }
 
@@ -96,6 +96,65 @@ static const struct library *known(const void *map)
         if (libraries[i].map == map)
             return &libraries[i];
     return NULL;
+}
+
+static struct library *added(const struct library *made)
+{
+    struct library *lib = NULL;
+    lock_take(&sighting);
+    int n = library_count();
+    if (!known(made->map) && n < LIBRARIES) {
+        lib = &libraries[n];
+        memcpy(lib, made, sizeof(*lib));
+        atomic_store_explicit(&libraries_known, n + 1, memory_order_release);
+    }
+    lock_drop(&sighting);
+    return lib;
+}
+
+const struct library *library_add(const struct library *made)
+{
+    return added(made);
+}
+
+void library_move(const struct library *lib, void *const calls[CALL_COUNT])
+{
+    memcpy(libraries[lib - libraries].calls, calls, sizeof(lib->calls));
+}
+
+bool library_known(const struct link_map *map)
+{
+    return known(map) != NULL;
+}
+
+const struct link_map *real_open(const char *file, int flags, bool *was_there)
+{
+    struct link_map *map = NULL;
+    void *there = rdg_real_dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+    void *handle = rdg_real_dlopen(file, flags | RTLD_NODELETE);
+    *was_there = there != NULL;
+    if (there)
+        dlclose(there);
+    return handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map : NULL;
+}
+
+void library_withdraw(const struct library *lib)
+{
+    struct library *mine = &libraries[lib - libraries];
+    mine->patched = mine->hidden = false;
+    mine->from = mine->to = 0;
+    mine->map = NULL;
+}
+
+const struct link_map *real_executable(void)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    if (!dladdr1((void *)real_start, &info, (void **)&map, RTLD_DL_LINKMAP))
+        return NULL;
+    while (map && map->l_prev)
+        map = map->l_prev;
+    return map;
 }
 
 void *real_unwinder(const void *address, const char *name)
@@ -195,7 +254,17 @@ const struct library *library_of(const void *address)
 /* What the loader would have bound, had we not been there. */
 static const struct library *resolve(const void *return_address)
 {
-    const struct library *lib = library_of(rdg_real_dlsym(RTLD_NEXT, "rd_kafka_new"));
+    /* Who has a copy inside calls that one. */
+    int n = library_count();
+    for (int i = 0; i < n; i++)
+        if (libraries[i].patched &&
+            (uintptr_t)return_address - libraries[i].from < libraries[i].to - libraries[i].from)
+            return &libraries[i];
+    /* An executable that exports its own copy comes before us in the global scope. */
+    void *first = rdg_real_dlsym(RTLD_DEFAULT, "rd_kafka_new");
+    const struct library *lib = first && !is_ours(first) ? library_of(first) : NULL;
+    if (!lib)
+        lib = library_of(rdg_real_dlsym(RTLD_NEXT, "rd_kafka_new"));
     if (lib)
         return lib;
     Dl_info info;
@@ -217,7 +286,7 @@ static const struct library *resolve(const void *return_address)
     }
     /* libffi, a JIT, a relative path after chdir: the last library that was asked for by name, or the only
      * one. */
-    int n = library_count();
+    n = library_count();
     for (int i = n; i-- > 0;)
         if (libraries[i].by_name)
             return &libraries[i];

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "newer.h"
 
+#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,13 @@
     X(rd_kafka_conf_set_oauthbearer_token_refresh_cb)                                                        \
     X(rd_kafka_conf_set_consume_cb)
 
+/* A stretch of addresses. */
+struct span {
+    uintptr_t from, to;
+};
+
+#define SPANS 16
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 struct library {
@@ -50,6 +58,10 @@ struct library {
     const void *map;    /* the loader's struct link_map, as identity only */
     bool shared;        /* an object that is librdkafka and nothing else: calls out of it are its own */
     bool by_name;       /* reached through dlsym on a handle */
+    bool patched;       /* a copy inside something else, redirected at its entries (patch.c) */
+    bool hidden;        /* patched, and no dynamic symbols: a lookup by name must not find it */
+    int spans;          /* patched: where its own code lies, sorted */
+    struct span own[SPANS];
     _Atomic uint64_t counted[2]; /* calls gated, calls passed */
     char text[16];               /* its version in words */
     char path[256];
@@ -61,6 +73,21 @@ static inline void counted(const struct library *lib, int which)
 {
     _Atomic uint64_t *n = (_Atomic uint64_t *)&lib->counted[which];
     atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* Is this the address of the library's own code, so that a call from there is one of it to itself? An address
+ * that is nobody's for sure counts as the application's: the gate lets its owner in again. */
+static inline bool library_owns(const struct library *lib, const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+    if (a - lib->from >= lib->to - lib->from)
+        return false;
+    if (lib->shared)
+        return true;
+    for (int i = 0; i < lib->spans; i++)
+        if (a - lib->own[i].from < lib->own[i].to - lib->own[i].from)
+            return true;
+    return false;
 }
 
 #define LIBRARIES 16
@@ -79,6 +106,13 @@ const struct library *library_for_caller(const void *return_address);
 const struct library *library_inside(const void *return_address);
 /* The library that this call belongs to, whoever makes it: itself or somebody else. */
 const struct library *library_called(const void *return_address);
+/* Makes a copy known that patch.c has found, before its entries are redirected; NULL: the table is full, or
+ * it is known. Then tells where its functions go on behind their entries; or takes it back. */
+const struct library *library_add(const struct library *made);
+void library_move(const struct library *lib, void *const calls[CALL_COUNT]);
+void library_withdraw(const struct library *lib);
+/* Is this object one of those? */
+bool library_known(const struct link_map *map);
 int library_count(void);
 const struct library *library_at(int i);
 /* Notes that an application reaches this library through dlsym on a handle. */
@@ -87,6 +121,11 @@ void library_by_name(const struct library *lib);
 void *real_dlsym(void *handle, const char *name);
 /* The function of this name in the object that this address belongs to (the unwinder that called us). */
 void *real_unwinder(const void *address, const char *name);
+/* The executable, as the loader knows it. */
+const struct link_map *real_executable(void);
+/* Opens an object as the application is about to, never to be unloaded; NULL: it cannot be. Was it there
+ * already? */
+const struct link_map *real_open(const char *file, int flags, bool *was_there);
 /* pthread_cancel behind us. */
 int real_pthread_cancel(unsigned long thread);
 

@@ -68,8 +68,7 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
     struct consumer *c = atomic_load_explicit(&o->consumer, memory_order_relaxed);
     const struct library *lib = c->lib;
     int timeout = timeout_ms ? *timeout_ms : -1;
-    if (!c->plain || (lib->shared && (uintptr_t)caller - lib->from < lib->to - lib->from) ||
-        !lib->calls[call] || (timeout > 0 && timeout % 32 == 0) ||
+    if (!c->plain || library_owns(lib, caller) || !lib->calls[call] || (timeout > 0 && timeout % 32 == 0) ||
         (class == POLL && !lib->rd_kafka_queue_yield) || (traits & MAIN_QUEUE && !c->main_forwarded))
         return false;
     struct visit *v = &s->visits[0];

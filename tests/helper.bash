@@ -7,7 +7,7 @@
 #   GATE_TEST_LIBS  directories of librdkafka builds, colon-separated; an empty one is the system's
 #   GATE_HALF       plain | shim: run only that half, to look into one
 
-ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 PROBES=${PROBES:-$ROOT/build/probes}
 GATE_SO=${GATE_SO:-$ROOT/build/librdgate.so}
 if [ -z "${GATE_TEST_LIBS+set}" ]; then
