@@ -42,6 +42,8 @@ PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
 CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppclient goclient)
 
+BROKERS  := $(addprefix $(B)/broker/,fill member)
+
 CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
 	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
@@ -49,7 +51,7 @@ all: $(B)/librdgate.so $(B)/rdgate
 probes: $(PROBES) $(CALM)
 units: $(UNITS)
 benches: $(BENCHES)
-clients: $(CLIENTS)
+clients: $(CLIENTS) $(BROKERS)
 
 # Changed flags rebuild everything (libfiu's stamp).
 FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS)
@@ -144,6 +146,10 @@ $(B)/clients/count.so: tests/clients/count.c $(B)/flags
 $(B)/clients/cppclient: tests/clients/cppclient.cpp $(B)/flags
 	$(call say,CLIENT,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lpthread
+$(B)/broker/%: tests/broker/%.c $(B)/flags
+	$(call say,BROKER,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLIENT_CC) -o $@ $< -lrdkafka -lpthread
 # From Debian's Go sources alone, no network.
 $(B)/clients/goclient: tests/clients/goclient.go
 	$(call say,GO,$@)
@@ -174,4 +180,4 @@ clean:
 
 FORCE:
 .PHONY: all probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli probes unit bench calm calm/lib clients,$(wildcard $(B)/$(d)/*.d))
+-include $(foreach d,shim cli probes unit bench calm calm/lib clients broker,$(wildcard $(B)/$(d)/*.d))
