@@ -21,3 +21,8 @@ covered() { # NAME PATTERN
     grep -qE "^rdgate: \[[0-9]+\] librdkafka [0-9.]+ in .*$2" "$BATS_TEST_TMPDIR/$1.gated.err" ||
         { told "$1" gated >&2; return 1; }
 }
+
+# Hung, crashed or said so: anything but an orderly end. (A line that begins with ! fails no test.)
+went_wrong() { # NAME HALF
+    [ "$(cat "$BATS_TEST_TMPDIR/$1.$2.status")" != 0 ] || { told "$1" "$2" >&2; return 1; }
+}
