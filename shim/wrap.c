@@ -83,6 +83,10 @@ static bool nobody(struct entry *e, const struct library *lib, const struct ques
         return false;
     e->code = RD_KAFKA_RESP_ERR__DESTROY;
     e->refused = true;
+    bool tells = q->call == CALL_rd_kafka_consumer_poll || q->call == CALL_rd_kafka_consume_queue ||
+                 q->call == CALL_rd_kafka_consume;
+    if (rdg_calls[q->call].class == POLL && !tells)
+        gate_idle_poll(*q->timeout_ms); /* like a poll on a dead handle */
     return false;
 }
 
