@@ -3,7 +3,7 @@
 //	serve  one goroutine reads, another commits (which waits on a queue of its own), a third reads the logs channel;
 //	       goroutines move between threads. SIGTERM, which comes after N messages, ends it. Prints each message and
 //	       what has been committed.
-//	close  the misuse: Close while another goroutine sits in Poll(-1). ReadMessage(-1) could not be helped: it polls
+//	close  the misuse: Close while three goroutines sit in Poll(-1). ReadMessage(-1) could not be helped: it polls
 //	       again whenever a poll comes back empty, closed or not.
 //	churn  the misuse: N consumers, each polled by one goroutine and closed by another
 package main
@@ -139,10 +139,18 @@ func closing() {
 	c := consumer(assigned)
 	var closed int32
 	ended := make(chan bool)
+	var pollers sync.WaitGroup
+	for i := 0; i < 3; i++ {
+		pollers.Add(1)
+		go func() {
+			defer pollers.Done()
+			for atomic.LoadInt32(&closed) == 0 {
+				c.Poll(-1)
+			}
+		}()
+	}
 	go func() {
-		for atomic.LoadInt32(&closed) == 0 {
-			c.Poll(-1)
-		}
+		pollers.Wait()
 		close(ended)
 	}()
 	<-assigned
@@ -151,7 +159,7 @@ func closing() {
 	must(c.Close())
 	fmt.Println("Close returned")
 	<-ended
-	fmt.Println("Poll ended")
+	fmt.Println("polls ended")
 }
 
 func churn(wanted int) {
