@@ -99,7 +99,8 @@ roll() {
     [ "$(came gated)" -eq $total ]
     ! grep -h 'finding: ' "$AT"/gated.*.err >&2 || return 1
     # every life of every member was gated, and each closed
-    [ "$(cat "$AT"/gated.*.err | grep -c 'exit: [1-9][0-9]* calls gated')" -eq "$(ls "$AT"/gated.*.err | wc -l)" ]
+    local lives=("$AT"/gated.*.err)
+    [ "$(cat "${lives[@]}" | grep -c 'exit: [1-9][0-9]* calls gated')" -eq ${#lives[@]} ]
 }
 
 # A disturbance loses commits: what a member has taken since its last one, twice a second, comes again.

@@ -23,7 +23,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaqu
     failed += m->err != 0;
 }
 
-static void die(const char *what, const char *why)
+__attribute__((noreturn)) static void die(const char *what, const char *why)
 {
     fprintf(stderr, "fill: %s: %s\n", what, why);
     exit(1);

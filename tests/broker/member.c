@@ -27,7 +27,7 @@ static void on_term(int sig)
     stop = 1;
 }
 
-static void die(const char *what, const char *why)
+__attribute__((noreturn)) static void die(const char *what, const char *why)
 {
     fprintf(stderr, "member: %s: %s\n", what, why);
     _exit(1);

@@ -29,7 +29,8 @@ int main(void)
     struct worker w;
     struct mock mock;
     mock_open(&mock); /* a consumer without a broker would get errors to poll */
-    rd_kafka_t *mine = rk = consumer_new(consumer_conf(mock.bootstraps));
+    rd_kafka_t *mine = consumer_new(consumer_conf(mock.bootstraps));
+    rk = mine;
     expect_err(rd_kafka_poll_set_consumer(rk), RD_KAFKA_RESP_ERR_NO_ERROR);
     start(&w, poller, NULL);
     until_blocked(&w, &inside);
