@@ -36,6 +36,8 @@ fn conf(bootstrap: &str, group: &str) -> ClientConfig {
         .set("group.id", group)
         .set("auto.offset.reset", "earliest")
         .set("enable.auto.commit", "false")
+        .set("session.timeout.ms", "3000")
+        .set("heartbeat.interval.ms", "500")
         .set("partition.assignment.strategy", "cooperative-sticky");
     c
 }
