@@ -49,6 +49,8 @@ PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
 CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppclient goclient)
 
+BROKERS  := $(addprefix $(B)/broker/,fill member)
+
 CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
 	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
@@ -57,6 +59,7 @@ probes: $(PROBES) $(CALM)
 units: $(UNITS)
 benches: $(BENCHES)
 clients: $(CLIENTS)
+brokers: $(BROKERS)
 
 # Changed flags rebuild everything (libfiu's stamp).
 FLAGS := $(CC) $(SHIM_CFLAGS) $(SHIM_LDFLAGS) $(ZYDIS_CFLAGS)
@@ -155,6 +158,10 @@ $(B)/clients/count.so: tests/clients/count.c $(B)/flags
 $(B)/clients/cppclient: tests/clients/cppclient.cpp $(B)/flags
 	$(call say,CLIENT,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lpthread
+$(B)/broker/%: tests/broker/%.c $(B)/flags
+	$(call say,BROKER,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLIENT_CC) -o $@ $< -lrdkafka -lpthread
 # From Debian's Go sources alone, no network.
 $(B)/clients/goclient: tests/clients/goclient.go
 	$(call say,GO,$@)
@@ -206,6 +213,11 @@ demo: all probes
 	@scripts/demo
 check: all probes clients
 	@scripts/check $(TESTS)
+# Bindings as people install them, on Apache Kafka itself: what they need is fetched first, some minutes.
+check-bindings:
+	scripts/setup --bindings
+	@$(MAKE) all probes clients brokers
+	@scripts/check $(wildcard tests/bindings/*.bats)
 # A librdkafka inside the executable: an experiment, with what it needs from elsewhere (the decoder, Go 1.21).
 check-static:
 	scripts/fetch-zydis
@@ -233,5 +245,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all golden static check-static probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli probes unit bench calm calm/lib clients static,$(wildcard $(B)/$(d)/*.d))
+.PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench lint format install clean FORCE
+-include $(foreach d,shim cli probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))

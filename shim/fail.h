@@ -9,7 +9,7 @@
 #define FAIL_CODE_OUT(p) (*(p) = NULL, (rd_kafka_resp_err_t)e.code)
 #define FAIL_OBJECT      rdg_error(&e)
 #define FAIL_NONE        NULL
-#define FAIL_NONE_LE     (rdg_last_error(&e), NULL)
+#define FAIL_NONE_LE     (rdg_last_error(&e), rdg_nobody(&e))
 #define FAIL_ZERO        0
 #define FAIL_ONE         1
 #define FAIL_MINUS       (-1)

@@ -15,6 +15,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -336,10 +339,20 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_
     return r;
 }
 
-static rd_kafka_error_t *give_up(struct entry *e, rd_kafka_t *rk)
+/* In a cooperative group librdkafka takes an assign of nothing only once it has seen the close, which has
+ * been admitted and may not have reached it yet. It is asked again, 200 times in as many ms at most. */
+static bool give_up(struct entry *e, rd_kafka_t *rk, rd_kafka_error_t **error)
 {
-    e->code = e->lib->rd_kafka_assign(rk, NULL);
-    return rdg_error(e);
+    const struct timespec ms = {.tv_nsec = 1000000};
+    for (int tries = 0; (e->code = e->lib->rd_kafka_assign(rk, NULL)) == RD_KAFKA_RESP_ERR__STATE; tries++) {
+        if (tries == 200)
+            return false;
+        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ms,
+                NULL); /* no cancellation point, unlike the function */
+    }
+    e->refused = true;
+    *error = rdg_error(e);
+    return true;
 }
 
 #define INCREMENTAL(name)                                                                                    \
@@ -348,7 +361,9 @@ static rd_kafka_error_t *give_up(struct entry *e, rd_kafka_t *rk)
         ASK(name, HANDLE_KIND, rk, NULL);                                                                    \
         if (!in)                                                                                             \
             return FAIL_OBJECT;                                                                              \
-        rd_kafka_error_t *r = only_unassign(&e) ? give_up(&e, rk) : e.lib->name(rk, partitions);             \
+        rd_kafka_error_t *r;                                                                                 \
+        if (!only_unassign(&e) || !give_up(&e, rk, &r))                                                      \
+            r = e.lib->name(rk, partitions);                                                                 \
         answered(&e, &q, partitions, r ? (int)e.lib->h_rd_kafka_error_code(r) : 0);                          \
         if (e.visit)                                                                                         \
             rdg_out(&e);                                                                                     \

@@ -127,6 +127,7 @@ static inline bool lonely_out(struct entry *e)
 rd_kafka_error_t *rdg_error(const struct entry *e);
 /* Makes rd_kafka_last_error() and errno say what a real refusal would. */
 void rdg_last_error(const struct entry *e);
+void *rdg_nobody(const struct entry *e);
 
 /* The unwinder passes through our frames by exception, pthread_cancel and pthread_exit; visits must not stay
  * behind. No landing pads and no libgcc: the frame names its personality, which does it (wrap.c). */

@@ -64,13 +64,25 @@ static bool in_child(struct entry *e, struct consumer *c, const struct question 
     return no(e, RD_KAFKA_RESP_ERR__STATE, q, true);
 }
 
-/* confluent-kafka-go forgets its queue when it closes, and a poll that comes afterwards brings none:
- * librdkafka would crash. */
-static bool no_handle(struct entry *e, const struct question *q)
+/* confluent-kafka-python polls in slices and reads its handle anew for each; its close has set that to NULL.
+ * librdkafka crashes on it. */
+static bool no_handle(const struct question *q)
 {
-    e->code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    uint8_t class = rdg_calls[q->call].class;
+    return q->kind && !q->key && (class == POLL || class == CALL) && rdg_options.mode != OFF &&
+           rdg_options.mode != OBSERVE;
+}
+
+static bool nobody(struct entry *e, const struct library *lib, const struct question *q)
+{
+    if (!straight(e, lib, q->call))
+        return false;
+    e->code = RD_KAFKA_RESP_ERR__DESTROY;
     e->refused = true;
-    gate_idle_poll(*q->timeout_ms);
+    bool tells = q->call == CALL_rd_kafka_consumer_poll || q->call == CALL_rd_kafka_consume_queue ||
+                 q->call == CALL_rd_kafka_consume;
+    if (rdg_calls[q->call].class == POLL && !tells)
+        gate_idle_poll(*q->timeout_ms); /* like a poll on a dead handle */
     return false;
 }
 
@@ -206,14 +218,11 @@ bool rdg_in(struct entry *e, const struct question *q)
     e->empty = e->refused = false;
     if (s && s->last_set)
         self_forget_error(s);
-    if (!c && q->kind && !q->key && rdg_calls[q->call].class == POLL && q->timeout_ms &&
-        rdg_options.mode != OBSERVE && rdg_options.mode != OFF)
-        return no_handle(e, q);
     if (!c) {
         const struct library *lib = library_called(q->caller);
         if (lib)
             counted(lib, 1);
-        return straight(e, lib, q->call);
+        return no_handle(q) ? nobody(e, lib, q) : straight(e, lib, q->call);
     }
     const struct library *lib = e->lib = c->lib;
     if (!c->is_consumer || !s || s->librdkafka || rdg_options.mode == OFF || library_owns(lib, q->caller))
@@ -335,6 +344,21 @@ void rdg_last_error(const struct entry *e)
     s->last_error = (rd_kafka_resp_err_t)e->code;
     s->last_real = e->lib->rd_kafka_last_error();
     s->last_set = s->unusual = true;
+}
+
+/* What a poll without a handle gives: a message that says so, as NULL would let a caller that polls in slices
+ * of a timeout without end go on for ever. librdkafka makes it, so that all its functions can read and free
+ * it: for a consumer without a group, which a blank handle is (rdkafka.c rd_kafka_consumer_poll, 1.5.3
+ * to 2.15). */
+void *rdg_nobody(const struct entry *e)
+{
+    static char blank[65536] __attribute__((aligned(64)));
+    if (!e->refused || e->consumer || !e->lib || !e->lib->rd_kafka_consumer_poll)
+        return NULL;
+    rd_kafka_message_t *m = e->lib->rd_kafka_consumer_poll((rd_kafka_t *)blank, 0);
+    if (m)
+        m->err = RD_KAFKA_RESP_ERR__DESTROY;
+    return m;
 }
 
 /* ------------------------------------------------------------------ unwinding */

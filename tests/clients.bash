@@ -1,6 +1,6 @@
 # Helpers of clients.bats: a cluster of its own, and every client in two halves, without the shim and with it.
 
-ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 GATE_SO=${GATE_SO:-$ROOT/build/librdgate.so}
 # shellcheck disable=SC2034 # for clients.bats
 HERE=$ROOT/tests/clients

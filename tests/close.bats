@@ -102,3 +102,14 @@ late_assign() {
 @test "a poll whose callback ends beside a close returns, and does not wait for the close" {
     for_each_lib right_both_ways close_beside_callback
 }
+
+sliced_poll() {
+    plain 10 sliced_poll
+    expect_bad
+    with_shim 20 sliced_poll
+    expect_ok
+}
+
+@test "a poll in slices whose handle has become NULL is told so" {
+    for_each_lib sliced_poll
+}

@@ -1,0 +1,47 @@
+# confluent-kafka-go v2 from the Go module proxy, built with -tags dynamic, on Apache Kafka.
+
+load ../clients
+load ../broker
+load ../bindings
+
+setup_file() {
+    broker_up orders 3 600 quiet 1 0
+}
+
+teardown_file() {
+    broker_down
+}
+
+setup() {
+    broker_or_skip
+    binding_or_skip go
+}
+
+go_() { # NAME SECONDS SCENARIO TOPIC N
+    both "$1" "$2" env LD_LIBRARY_PATH="$ROOT/build/librdkafka/2.15/lib" "$PARTS/service" "$3" "$BOOTSTRAP" GROUP \
+        "$4" "$5"
+}
+
+@test "Go: a service whose goroutines share a Consumer, with a logs channel" {
+    go_ go 40 serve orders 600
+    serves go 603
+    said go gated "committed: 2 200"
+    covered go 'librdkafka\.so'
+}
+
+@test "Go: Close against three polls without limit hangs or crashes without, ends with" {
+    go_ goclose 12 close quiet 0
+    went_wrong goclose plain
+    ended goclose gated 0
+    said goclose gated "Close returned"
+    said goclose gated "polls ended"
+    was_gated goclose
+}
+
+@test "Go: consumers closed beside their polls crash without, end with" {
+    go_ gochurn 40 churn quiet 20
+    went_wrong gochurn plain
+    ended gochurn gated 0
+    said gochurn gated "churned 20"
+    was_gated gochurn
+}

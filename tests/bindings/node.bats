@@ -1,0 +1,50 @@
+# node-rdkafka (its librdkafka beside the addon) and @confluentinc/kafka-javascript (librdkafka inside it) from npm, on
+# Apache Kafka. Their rebalance callback only tells the main thread; a close in a thread of the pool ends when that
+# has answered. What misuse there is waits above librdkafka: disconnect for a consume that runs.
+
+load ../clients
+load ../broker
+load ../bindings
+
+setup_file() {
+    broker_up orders 3 600
+}
+
+teardown_file() {
+    broker_down
+}
+
+setup() {
+    broker_or_skip
+    binding_or_skip node
+    export NODE_PATH=$PARTS/node_modules
+}
+
+node_() { # NAME PACKAGE PROGRAM SCENARIO LINES
+    PACKAGE=$2 both "$1" 40 node "$HERE/$3.js" "$4" "$BOOTSTRAP" GROUP orders 600
+    serves "$1" "$5"
+    said "$1" gated disconnected
+}
+
+@test "node-rdkafka: flowing and in batches, disconnect with an assignment" {
+    for mode in flowing batch; do
+        node_ "rdkafka-$mode" node-rdkafka service "$mode" 604
+        said "rdkafka-$mode" gated "committed: 2 200"
+        covered "rdkafka-$mode" 'deps/librdkafka\.so'
+    done
+}
+
+@test "kafka-javascript: flowing and in batches, disconnect with an assignment" {
+    for mode in flowing batch; do
+        node_ "ckjs-$mode" @confluentinc/kafka-javascript service "$mode" 604
+        said "ckjs-$mode" gated "committed: 2 200"
+        covered "ckjs-$mode" '\.node'
+    done
+}
+
+@test "kafka-javascript with promises: a rebalance callback that awaits, disconnect with an assignment" {
+    for mode in message batch; do
+        node_ "promised-$mode" @confluentinc/kafka-javascript promised "$mode" 601
+        covered "promised-$mode" '\.node'
+    done
+}

@@ -1,0 +1,49 @@
+# The crate rdkafka with its feature dynamic-linking, on Apache Kafka. Its default, librdkafka inside the executable, is
+# not covered by a preload.
+
+load ../clients
+load ../broker
+load ../bindings
+
+setup_file() {
+    broker_up orders 3 600
+}
+
+teardown_file() {
+    broker_down
+}
+
+setup() {
+    broker_or_skip
+    binding_or_skip rust
+}
+
+rust() { # NAME SCENARIO N
+    both "$1" 100 env LD_LIBRARY_PATH="$ROOT/build/librdkafka/2.15/lib" "$PARTS/target/debug/service" "$2" \
+        "$BOOTSTRAP" GROUP orders "$3"
+}
+
+service() { # SCENARIO
+    rust "rust-$1" "$1" 600
+    serves "rust-$1" 603
+    said "rust-$1" gated "committed: 2 Offset(200)"
+    covered "rust-$1" 'librdkafka\.so'
+}
+
+@test "Rust: BaseConsumer, a thread polls, another commits" {
+    service base
+}
+
+@test "Rust: StreamConsumer, polled by an executor, another task commits" {
+    service stream
+}
+
+@test "Rust: split_partition_queue, a thread for each partition beside the one that polls" {
+    service split
+}
+
+# Now and then a group needs half a minute for it, with us and without.
+@test "Rust: consumers dropped in the middle of a rebalance" {
+    rust rust-drop drop 12
+    serves rust-drop 1
+}
