@@ -804,7 +804,7 @@ static void maps(void)
             abort();
     }
     size_t deep = strlen(path);
-    strcpy(path + deep, "/file");
+    memcpy(path + deep, "/file", sizeof "/file");
     int fd = open(path, O_RDWR | O_CREAT, 0600);
     if (fd < 0 || ftruncate(fd, 4096))
         abort();

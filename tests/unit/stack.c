@@ -578,7 +578,7 @@ static void busy(void)
 {
     void (*const bodies[])(void *) = {spins, allocates, loads};
     char path[256];
-    strcpy(path, in_dir("kept.so"));
+    snprintf(path, sizeof path, "%s", in_dir("kept.so"));
     for (int i = 0; i < 3; i++) {
         int answers = 0, rounds = 1500;
         atomic_store(&stop, 0);
