@@ -77,7 +77,7 @@ static int walk(uintptr_t frame, uintptr_t *frames, int most)
 {
     struct {
         uintptr_t next, back;
-    } f;
+    } f = {0, 0};
     int n = 0;
     while (n < most && frame && frame % sizeof(void *) == 0 && peek_memory(frame, &f, sizeof(f))) {
         if (plain(f.back) < 4096)

@@ -18,7 +18,7 @@ setup_file() {
     echo "$output"
     [ "$status" -eq 0 ]
     grep -q '^ok ' <<<"$output"
-    ! grep '^not ok' <<<"$output"
+    [ "$(grep -c '^not ok' <<<"$output")" -eq 0 ]
 }
 
 # $output without librdkafka's own lines and ours
