@@ -50,3 +50,22 @@ close_hangs() {
     for_each_lib close_hangs observe
     for_each_lib close_hangs off
 }
+
+every_kind() {
+    plain 20 collisions
+    expect_ok
+    local before=$output call
+    RDGATE_MODE=observe with_shim 20 collisions
+    expect_ok
+    not_run && return
+    [ -n "${GATE_HALF-}" ] || [ "$(grep '^#\|^ok' <<<"$output")" = "$(grep '^#\|^ok' <<<"$before")" ] ||
+        fail "should have come to the same as: $before"
+    for call in pause_partitions assignment subscription unsubscribe memberid consumer_poll; do
+        [ "$(grep -c "finding: collision: rd_kafka_$call of" <<<"$output")" -eq 1 ] || fail "should have named $call once"
+    done
+    [ "$(collisions)" -eq 6 ] || fail "should have named nothing else"
+}
+
+@test "observe names each kind of collision once, and changes no result" {
+    for_each_lib every_kind
+}
