@@ -518,7 +518,7 @@ void peek_thread(int tid, struct seen_thread *t)
     t->syscall = -1;
     t->futex = 0;
     t->mutex_owner = 0;
-    t->mutex_elsewhere = false;
+    t->mutex_elsewhere = t->timed = false;
     /* The files are read one after the other; what is said must be true of one moment. */
     struct in_kernel k = in_kernel(tid), after;
     char state = state_of(tid, &threads);
@@ -545,6 +545,7 @@ void peek_thread(int tid, struct seen_thread *t)
     }
     t->sleep = k.asleep ? sleep_of_call(k.number) : SLEEP_UNKNOWN;
     if (k.number == SYS_futex) {
+        t->timed = k.argument[3] != 0;
         look_for_owner(&k, threads, t);
         after = in_kernel(tid);
         if (!same(&k, &after)) {

@@ -75,6 +75,7 @@ struct seen_thread {
     uintptr_t futex;
     int mutex_owner; /* tid; of another process if mutex_elsewhere */
     bool mutex_elsewhere;
+    bool timed;     /* the system call has a limit of its own, so this sleep ends */
     bool gil;       /* what it sleeps for is Python's interpreter lock; futex is where that lies */
     int64_t asleep; /* how long it was seen standing in this very sleep */
     uint8_t calls;

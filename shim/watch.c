@@ -152,9 +152,10 @@ static void walk_consumer(struct consumer *c, void *with)
         w->close = true;
     struct rebalance *r = &c->rebalance;
     r->at += w->gap;
-    if (atomic_load(&c->unanswered) && r->returned && life == OPEN && now_ms - r->at >= GRACE_MS) {
+    if (atomic_load(&c->unanswered) && (r->returned || r->event) && life == OPEN &&
+        now_ms - r->at >= GRACE_MS) {
         w->close |= now_ms - r->at >= rdg_options.stuck_ms;
-        if (!r->noted && w->notes < NOTED)
+        if (r->returned && !r->noted && w->notes < NOTED)
             w->note[w->notes++] = c;
     }
 }
@@ -293,7 +294,9 @@ static void see_edges(void)
     /* The owner of a mutex may be any thread of the process, and sleep on the next one. */
     for (int i = 0; i < s->threads; i++) {
         const struct seen_thread *t = &desk->thread[i];
-        if (t->sleep != SLEEP_MUTEX || t->mutex_owner <= 0 || t->mutex_elsewhere)
+        /* A wait with a limit is no edge of a deadlock; the one for the interpreter lock is begun again and
+         * again. */
+        if (t->sleep != SLEEP_MUTEX || t->mutex_owner <= 0 || t->mutex_elsewhere || (t->timed && !t->gil))
             continue;
         struct find_self f = {t->mutex_owner, NULL};
         self_each(is_self, &f);

@@ -62,6 +62,17 @@ deadlock_gate() {
     for_each_lib deadlock_gate
 }
 
+deadlock_timed() {
+    RDGATE_STUCK_MS=8000 watched 40 deadlock timed
+    expect_ok
+    found deadlock 0
+    found destroy-drained 1
+}
+
+@test "a callback that gives up on the lock after a while is no deadlock" {
+    for_each_lib deadlock_timed
+}
+
 deadlock_two() {
     watched 40 deadlock two
     expect_ok
