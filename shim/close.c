@@ -27,7 +27,6 @@
 #include "notes.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #define MS    1000000LL
 #define AGAIN (20 * MS) /* the close may not have had its queue yet when the time was up */
@@ -75,20 +74,13 @@ static void stop_clock(struct consumer *c)
 static bool start_clock(struct consumer *c, int64_t until)
 {
     pthread_t thread;
-    pthread_attr_t how;
-    sigset_t all, before;
     stop_clock(c);
     c->close_until = until;
     atomic_store(&c->close_clock, (atomic_fetch_add(&clocks, 2) + 2) | 1);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the application's signals are not for our thread */
-    pthread_attr_init(&how);
-    pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&how, 256 << 10);
-    bool started = pthread_create(&thread, &how, run_clock, c) == 0;
-    pthread_attr_destroy(&how);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!started)
+    bool started = self_thread(&thread, run_clock, c);
+    if (started)
+        pthread_detach(thread);
+    else
         atomic_store(&c->close_clock, 0);
     return started;
 }

@@ -207,10 +207,10 @@ void report_once(enum finding f, struct consumer *c, int call, const struct visi
         report(f, c, call, other, ms);
 }
 
-void report_not_covered(const char *file, enum note note)
+void report_not_covered(void)
 {
     struct snapshot s = {0};
-    struct verdict v = {.finding = NOT_COVERED, .consumer = -1, .age = -1, .note = note, .about = file};
+    struct verdict v = {.finding = NOT_COVERED, .consumer = -1, .age = -1};
     see_process(&s);
     notes_report(&s, &v);
 }

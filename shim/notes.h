@@ -22,8 +22,8 @@ void report_variant(enum finding f, enum note note, struct consumer *c, int call
 bool report_first(enum finding f, struct consumer *c);
 /* As report, but only the first time for this consumer. */
 void report_once(enum finding f, struct consumer *c, int call, const struct visit *other, int64_t ms);
-/* NOT_COVERED: librdkafka in this file, NULL: not known in which. */
-void report_not_covered(const char *file, enum note note);
+/* There is librdkafka in this process that does not come through us; where, is not known. */
+void report_not_covered(void);
 
 /* For the watchdog: says it and returns its number; 0 if it was only counted. */
 long notes_report(const struct snapshot *s, const struct verdict *v);

@@ -6,6 +6,7 @@
 #include "ledger.h"
 #include "peek.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -98,6 +99,23 @@ void self_each(void (*f)(struct self *, void *), void *with)
         for (int j = 0; j < CHUNK; j++)
             if (chunks[i][j].live)
                 f(&chunks[i][j], with);
+}
+
+bool self_thread(pthread_t *thread, void *(*body)(void *), void *arg)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    bool small = pthread_attr_setstacksize(&attr, 256 * 1024) == 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* it inherits the mask */
+    /* Where the program has much thread-local memory the small stack is too little, and the usual size will
+     * do. */
+    bool made = (small && pthread_create(thread, &attr, body, arg) == 0) ||
+                pthread_create(thread, NULL, body, arg) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return made;
 }
 
 void self_after_fork(void)

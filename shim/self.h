@@ -144,6 +144,9 @@ static inline void self_forget_error(struct self *s)
 
 /* Do both addresses lie in one stack? The last answer is kept. For the thread itself only. */
 bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b);
+/* Starts a thread of our own: the application's signals are not for it, and its stack has room for our frames
+ * only. false: it cannot be made. */
+bool self_thread(pthread_t *thread, void *(*body)(void *), void *arg);
 /* Calls f for every live thread record, this thread's included; no lock is held. */
 void self_each(void (*f)(struct self *s, void *with), void *with);
 /* In a forked child: only this thread is left. */

@@ -135,6 +135,13 @@ static void walk_thread(struct self *s, void *with)
     }
 }
 
+/* Only a member of a group is: of everybody else polls_since is now. */
+static bool poll_is_late(const struct consumer *c)
+{
+    return atomic_load(&c->life) == OPEN && c->subscribed && c->max_poll_ms > 0 &&
+           now_ms - c->polls_since >= (int64_t)c->max_poll_ms / 10 * 8;
+}
+
 static void walk_consumer(struct consumer *c, void *with)
 {
     struct walk *w = with;
@@ -148,8 +155,7 @@ static void walk_consumer(struct consumer *c, void *with)
         c->polls_seen = polls;
         c->polls_since = now_ms;
     }
-    if (life == OPEN && c->max_poll_ms > 0 && now_ms - c->polls_since >= (int64_t)c->max_poll_ms / 10 * 8)
-        w->close = true;
+    w->close |= poll_is_late(c);
     struct rebalance *r = &c->rebalance;
     r->at += w->gap;
     if (atomic_load(&c->unanswered) && (r->returned || r->event) && life == OPEN &&
@@ -263,11 +269,8 @@ static void want_consumer(struct consumer *c, void *with)
     (void)with;
     if (!c->is_consumer || !c->rk || c->forked)
         return;
-    int life = atomic_load(&c->life);
-    bool gap = life == OPEN && c->subscribed && c->max_poll_ms > 0 &&
-               now_ms - c->polls_since >= (int64_t)c->max_poll_ms / 10 * 8;
     bool owes = atomic_load(&c->unanswered) && now_ms - c->rebalance.at >= GRACE_MS;
-    if ((gap || owes) && c->desk < 0 && desk->snapshot.consumers < SNAP_THINGS) {
+    if ((poll_is_late(c) || owes) && c->desk < 0 && desk->snapshot.consumers < SNAP_THINGS) {
         c->desk = desk->snapshot.consumers++; /* filled in afterwards: the registry is locked here */
         desk->consumer[c->desk] = c;
     }
@@ -563,7 +566,7 @@ static bool look_for_others(void)
     bool more = library_threads() > handles + atomic_load(&rdg_uncounted);
     if (more && before) {
         said = true;
-        report_not_covered(NULL, NOTE_NONE);
+        report_not_covered();
     }
     before = more;
     return more && !said;
@@ -635,19 +638,8 @@ void watch_start(void)
         peek_start();
         gil_start();
         stack_start();
-        sigset_t all, before;
-        pthread_attr_t attr;
-        pthread_attr_init(&attr);
-        /* Room for our own frames; where the program has much thread-local memory this is too little, and the
-         * usual size will do. */
-        bool small = pthread_attr_setstacksize(&attr, 256 * 1024) == 0;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
         atomic_store(&leave, 0);
-        running = (small && pthread_create(&thread, &attr, watch, NULL) == 0) ||
-                  pthread_create(&thread, NULL, watch, NULL) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_attr_destroy(&attr);
+        running = self_thread(&thread, watch, NULL);
         born_in = getpid();
     }
     lock_drop(&starting);
@@ -659,20 +651,20 @@ static void count_live(struct consumer *c, void *with)
         ++*(int *)with;
 }
 
-void watch_consumer_gone(void)
+static bool any_live(void)
 {
     int live = 0;
     consumers_each(count_live, &live);
-    if (live)
+    return live > 0;
+}
+
+void watch_consumer_gone(void)
+{
+    if (any_live())
         return;
     lock_take(&starting);
     pthread_t last = thread;
-    bool stop = running;
-    live = 0;
-    consumers_each(count_live, &live);
-    if (live)
-        stop = false;
-    if (stop) {
+    if (running && !any_live()) { /* one may have been born meanwhile */
         running = false;
         atomic_store(&leave, 1);
         atomic_fetch_add(&wake, 1);

@@ -20,3 +20,12 @@ broker_up() { # TOPIC PARTITIONS MESSAGES ...
 broker_down() {
     [ ! -e "$BATS_FILE_TMPDIR/broker" ] || "$BROKER" stop "$BATS_FILE_TMPDIR/broker"
 }
+
+# A file that sets TOPICS has a broker with these as long as it runs.
+setup_file() {
+    broker_up "${TOPICS[@]}"
+}
+
+teardown_file() {
+    broker_down
+}

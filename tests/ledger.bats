@@ -2,20 +2,6 @@
 # What the application owes: things it has not given back, rebalances it has not answered.
 load helper
 
-watched() {
-    LOG=$BATS_TEST_TMPDIR/log.$((RUNS_OF_TEST += 1))
-    RDGATE_STUCK_MS=500 RDGATE_LOG=$LOG PROBE_LOG=$LOG with_shim "$@"
-    not_run || [ ! -e "$LOG" ] || output+=$'\n'$(<"$LOG")
-}
-
-found() {
-    not_run || [ "$(grep -c "finding: $1:" <<<"$output")" -eq "$2" ] || fail "should have found $1 $2 times"
-}
-
-says() {
-    not_run || grep -qF -e "$1" <<<"$(tr -s ' \n' '  ' <<<"$output")" || fail "should have said: $1"
-}
-
 # leaked KIND WHAT CALL
 leaked() {
     plain 20 leak "$1"

@@ -2,23 +2,6 @@
 # What the watchdog finds: hangs, each with its report, and silence where nothing is wrong.
 load helper
 
-# watched SECONDS PROBE [ARG...]: under the shim, which writes to a log that the victim reads along; quick to complain.
-watched() {
-    LOG=$BATS_TEST_TMPDIR/log.$((RUNS_OF_TEST += 1))
-    RDGATE_STUCK_MS=${RDGATE_STUCK_MS:-500} RDGATE_LOG=$LOG PROBE_LOG=$LOG with_shim "$@"
-    not_run || [ ! -e "$LOG" ] || output+=$'\n'$(<"$LOG")
-}
-
-# found CODE TIMES: so often this finding was said.
-found() {
-    not_run || [ "$(grep -c "finding: $1:" <<<"$output")" -eq "$2" ] || fail "should have found $1 $2 times"
-}
-
-# says TEXT: some line of the report has it, wherever the line was wrapped.
-says() {
-    not_run || grep -qF -e "$1" <<<"$(tr -s ' \n' '  ' <<<"$output")" || fail "should have said: $1"
-}
-
 deadlock_answer() {
     plain 20 deadlock answer
     expect_not_ok "the close did not return"

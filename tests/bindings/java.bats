@@ -5,13 +5,8 @@ load ../clients
 load ../broker
 load ../bindings
 
-setup_file() {
-    broker_up orders 3 600 quiet 1 0
-}
-
-teardown_file() {
-    broker_down
-}
+# shellcheck disable=SC2034 # for broker.bash
+TOPICS=(orders 3 600 quiet 1 0)
 
 setup() {
     broker_or_skip

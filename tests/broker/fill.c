@@ -8,6 +8,8 @@
  * second. Ends well only when the broker has acknowledged every message, each exactly once: it survives a
  * broker that goes and comes back.
  */
+#include "../clients/numbered.h"
+
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,14 +72,7 @@ static void write_all(rd_kafka_t *rk, const char *topic, int partitions, int mes
 {
     double begin = now();
     for (int i = 0; i < messages; i++) {
-        char text[32];
-        int length = snprintf(text, sizeof text, "m%06d", i);
-        rd_kafka_resp_err_t err;
-        while ((err = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(i % partitions),
-                                        RD_KAFKA_V_VALUE(text, (size_t)length),
-                                        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)) ==
-               RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            rd_kafka_poll(rk, 10);
+        rd_kafka_resp_err_t err = produce_numbered(rk, topic, partitions, i);
         if (err)
             die(topic, rd_kafka_err2str(err));
         rd_kafka_poll(rk, 0);

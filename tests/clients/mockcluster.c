@@ -6,6 +6,8 @@
  * makes the topics, writes messages m000000, m000001, ... round the partitions of each, prints
  * "bootstrap=127.0.0.1:PORT" and lives until its stdin closes or SIGTERM comes.
  */
+#include "numbered.h"
+
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 #include <poll.h>
@@ -40,14 +42,7 @@ static void die(const char *what, const char *why)
 static void fill(rd_kafka_t *rk, const char *topic, int partitions, int messages)
 {
     for (int i = 0; i < messages; i++) {
-        char text[32];
-        int length = snprintf(text, sizeof text, "m%06d", i);
-        rd_kafka_resp_err_t err;
-        while ((err = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(i % partitions),
-                                        RD_KAFKA_V_VALUE(text, (size_t)length),
-                                        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)) ==
-               RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            rd_kafka_poll(rk, 10);
+        rd_kafka_resp_err_t err = produce_numbered(rk, topic, partitions, i);
         if (err)
             die(topic, rd_kafka_err2str(err));
     }

@@ -2,6 +2,7 @@
 /* Threads stay in their sleeps to the end: exit ends them. */
 #include "peek.h"
 #include "tap.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -31,54 +32,6 @@ const char *gnu_get_libc_version(void);
 const char *gnu_get_libc_version(void)
 {
     return libc_version;
-}
-
-static int my_tid(void)
-{
-    return (int)syscall(SYS_gettid);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void breathe(void)
-{
-    struct timespec t = {0, 1000000};
-    nanosleep(&t, NULL);
-}
-
-struct start {
-    void (*body)(void *);
-    void *with;
-    _Atomic int tid;
-};
-
-static void *thread(void *p)
-{
-    struct start *s = p;
-    void (*body)(void *) = s->body;
-    void *with = s->with;
-    atomic_store(&s->tid, my_tid());
-    body(with);
-    return NULL;
-}
-
-static pthread_t last_thread;
-
-static int start(void (*body)(void *), void *with)
-{
-    struct start *s = calloc(1, sizeof(*s));
-    s->body = body;
-    s->with = with;
-    if (pthread_create(&last_thread, NULL, thread, s))
-        abort();
-    while (!atomic_load(&s->tid))
-        breathe();
-    return s->tid;
 }
 
 static struct seen_thread look(int tid)

@@ -3,6 +3,7 @@
 #include "peek.h"
 #include "stack.h"
 #include "tap.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,24 +34,6 @@
 #else
 #    define POINTERS NOINLINE __attribute__((optimize("no-omit-frame-pointer")))
 #endif
-
-static int my_tid(void)
-{
-    return (int)syscall(SYS_gettid);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void breathe(void)
-{
-    struct timespec t = {0, 1000000};
-    nanosleep(&t, NULL);
-}
 
 static void until_set(_Atomic int *flag)
 {
@@ -446,36 +429,6 @@ static void rubbish(void)
 }
 
 /* ------------------------------------------------------------------ asking others */
-
-struct start {
-    void (*body)(void *);
-    void *with;
-    _Atomic int tid;
-};
-
-static void *thread(void *p)
-{
-    struct start *s = p;
-    void (*body)(void *) = s->body;
-    void *with = s->with;
-    atomic_store(&s->tid, my_tid());
-    body(with);
-    return NULL;
-}
-
-static pthread_t last_thread;
-
-static int start(void (*body)(void *), void *with)
-{
-    struct start s = {body, with, 0};
-    struct start *kept = malloc(sizeof(*kept));
-    *kept = s;
-    if (pthread_create(&last_thread, NULL, thread, kept))
-        abort();
-    while (!atomic_load(&kept->tid))
-        sched_yield();
-    return kept->tid;
-}
 
 #define WAIT 10000
 
