@@ -22,7 +22,7 @@ node_() { # NAME PACKAGE PROGRAM SCENARIO LINES
 }
 
 npm_version() { # PACKAGE
-    node -p "require('$1/package.json').version + ' from npm, built'"
+    node -p "require('$1/package.json').version.replace(/^v/, '') + ' from npm, built'"
 }
 
 @test "node-rdkafka: flowing and in batches, disconnect with an assignment" {
