@@ -42,7 +42,7 @@ SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
-CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o $(B)/cli/say.o
+CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o verdict.o report.o page.o)
 UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
@@ -112,9 +112,9 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 	$(call say,PROBE,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lrdkafka -lpthread
 
-# Unit tests name the objects of the shim that they need: /* links: say.o options.o */
+# Unit tests name the objects that they need, those of the command with its directory: /* links: say.o cli/flight.o */
 .SECONDEXPANSION:
-links = $(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1)))
+links = $(patsubst $(B)/shim/cli/%,$(B)/cli/%,$(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1))))
 $(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
 	$(call say,UNIT,$@)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
