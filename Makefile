@@ -43,10 +43,13 @@ SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
 CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o verdict.o report.o page.o)
+# JSON and the terminal; only the command needs them
+CLI_LIBS ?= -ljansson -lncursesw
 UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
+SCENES   := $(patsubst tests/scenes/%.c,$(B)/scenes/%,$(wildcard tests/scenes/*.c))
 CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppclient goclient)
 
 BROKERS  := $(addprefix $(B)/broker/,fill member)
@@ -55,7 +58,7 @@ CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
 	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
 all: $(B)/librdgate.so $(B)/rdgate
-probes: $(PROBES) $(CALM)
+probes: $(PROBES) $(CALM) $(SCENES)
 units: $(UNITS)
 benches: $(BENCHES)
 clients: $(CLIENTS)
@@ -101,7 +104,7 @@ $(B)/cli/%.o: shim/%.c $(B)/flags
 
 $(B)/rdgate: $(CLI_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS)
+	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS) $(CLI_LIBS)
 
 # Probes are linked with librdkafka as a user's program is, and never with the shim.
 $(B)/probes/%: tests/probes/%.c $(B)/flags
@@ -118,6 +121,12 @@ links = $(patsubst $(B)/shim/cli/%,$(B)/cli/%,$(addprefix $(B)/shim/,$(shell sed
 $(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
 	$(call say,UNIT,$@)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
+
+# Flight files made by hand, to be shown.
+$(B)/scenes/%: tests/scenes/%.c $(B)/flags
+	$(call say,SCENE,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $<
 
 # Benchmarks are linked as probes are, with the optimization of the shim.
 $(B)/bench/%: tests/bench/%.c $(B)/flags
@@ -246,4 +255,4 @@ clean:
 
 FORCE:
 .PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))
+-include $(foreach d,shim cli scenes probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))

@@ -13,5 +13,6 @@ enum {
 };
 
 int cli_run(int argc, char **argv);
+int cli_top(int argc, char **argv);
 
 #endif

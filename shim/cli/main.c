@@ -11,6 +11,7 @@ static const struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommands[] = {
     {"run", "start a program with librdgate.so in front of librdkafka", cli_run},
+    {"top", "watch consumers: who is inside, who waits, who is late", cli_top},
 };
 
 static void usage(FILE *to)
