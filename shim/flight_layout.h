@@ -37,6 +37,7 @@
 #define FLIGHT_BUCKETS                                                                                       \
     24 /* of a histogram: bucket i counts waits of less than 2^i microseconds, the last the rest */
 #define FLIGHT_FINDINGS 8
+#define FLIGHT_CODES    32 /* room for as many kinds of findings */
 #define FLIGHT_PLACES   128
 #define FLIGHT_NEST     8
 
@@ -84,7 +85,8 @@ struct flight_header {
     uint32_t rows;           /* rows that were ever used */
     uint32_t reserved[1];
     struct flight_instance instance[FLIGHT_INSTANCES];
-    char rest[1176];
+    uint32_t found[FLIGHT_CODES]; /* how often each enum finding was found, written or only counted */
+    char rest[1176 - 4 * FLIGHT_CODES];
 };
 
 enum flight_row_state { FLIGHT_FREE, FLIGHT_OPEN, FLIGHT_GONE };
@@ -141,7 +143,8 @@ struct flight_consumer {
     int64_t longest_wait_ns;
     uint32_t waits[FLIGHT_BUCKETS];
     struct flight_now now;
-    char rest[56];
+    uint64_t waited_ns; /* the sum of all waits, of which `waits` is the histogram */
+    char rest[48];
 };
 
 enum { FLIGHT_SUBSCRIBED = 1, FLIGHT_COOPERATIVE = 2 };

@@ -14,5 +14,6 @@ enum {
 
 int cli_run(int argc, char **argv);
 int cli_top(int argc, char **argv);
+int cli_metrics(int argc, char **argv);
 
 #endif

@@ -12,13 +12,14 @@ static const struct subcommand {
 } subcommands[] = {
     {"run", "start a program with librdgate.so in front of librdkafka", cli_run},
     {"top", "watch consumers: who is inside, who waits, who is late", cli_top},
+    {"metrics", "print counters and gauges for Prometheus", cli_metrics},
 };
 
 static void usage(FILE *to)
 {
     fputs("usage: rdgate SUBCOMMAND [options]\n\n", to);
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(*subcommands); i++)
-        fprintf(to, "  %-6s %s\n", subcommands[i].name, subcommands[i].synopsis);
+        fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].synopsis);
     fputs("\nrdgate SUBCOMMAND --help tells more; rdgate --version says which this is.\n", to);
 }
 

@@ -115,6 +115,11 @@ static void fill(struct row *r, const struct flight *f, const struct flight_cons
     memcpy(r->count, c->count, sizeof(r->count));
     r->calls = c->count[FLIGHT_COUNT_calls];
     r->polls = n->polls;
+    memcpy(r->histogram, c->waits, sizeof(r->histogram));
+    r->waited_ns = c->waited_ns;
+    memcpy(r->debt, n->debt, sizeof(r->debt));
+    if (c->instance < h->instances)
+        clean(r->version, sizeof(r->version), h->instance[c->instance].text, true);
     r->looked = h->looked;
     r->rate = -1;
     if (r->waits >= stuck || (r->held >= stuck && (!polled || r->callback || r->waiting)))
@@ -129,11 +134,34 @@ static void fill(struct row *r, const struct flight *f, const struct flight_cons
         r->flags |= ROW_FORKED;
 }
 
+static void add_process(struct rows *r, const struct flight *f, bool ascii)
+{
+    const struct flight_header *h = &f->file->header;
+    struct row_process *bigger = reallocarray(r->process, (size_t)r->processes + 1, sizeof(*bigger));
+    if (!bigger) {
+        r->failed = true;
+        return;
+    }
+    r->process = bigger;
+    struct row_process *p = &r->process[r->processes++];
+    *p = (struct row_process){.pid = f->pid,
+                              .mode = h->mode,
+                              .began_ms = flight_wall_ms(f, h->mono_ns),
+                              .looked_ms = flight_wall_ms(f, h->looked),
+                              .consumers_lost = h->consumers_lost};
+    clean(p->program, sizeof(p->program), h->program, ascii);
+    clean(p->shim, sizeof(p->shim), h->shim, ascii);
+    memcpy(p->found, h->found, sizeof(p->found));
+    for (int i = 0; i < FLIGHT_RINGS; i++)
+        if (f->file->ring[i].head > FLIGHT_EVENTS)
+            p->events_lost += f->file->ring[i].head - FLIGHT_EVENTS;
+}
+
 void rows_add(struct rows *r, const struct flight *f)
 {
     bool dead[FLIGHT_CONSUMERS], ascii = !speaks_utf8();
     find_deadlocked(f, dead);
-    r->processes++;
+    add_process(r, f, ascii);
     for (int i = 0; i < FLIGHT_CONSUMERS; i++) {
         const struct flight_consumer *c = &f->file->consumer[i];
         struct row *row = c->state == FLIGHT_OPEN ? another(r) : NULL;
@@ -231,6 +259,7 @@ void rows_sort(struct rows *r, enum row_order order)
 void rows_free(struct rows *r)
 {
     free(r->row);
+    free(r->process);
     *r = (struct rows){0};
 }
 

@@ -33,13 +33,27 @@ struct row {
     int64_t held, waits, longest;    /* ns; -1: nobody does, or not known */
     int64_t gap, longest_gap, limit; /* of polls; -1: does not count */
     uint64_t calls, polls, count[FLIGHT_COUNTS];
+    uint32_t histogram[FLIGHT_BUCKETS];
+    uint64_t waited_ns;
+    int32_t debt[DEBTS];
+    char version[16]; /* of its librdkafka */
     int64_t looked;
     double rate; /* calls and polls a second; below 0: not known yet */
     double trouble;
 };
 
+struct row_process {
+    int pid;
+    char program[64], shim[16];
+    uint32_t mode;
+    int64_t began_ms, looked_ms; /* wall clock; the recording began, the watchdog looked last */
+    uint32_t found[FLIGHT_CODES], consumers_lost;
+    uint64_t events_lost;
+};
+
 struct rows {
     struct row *row;
+    struct row_process *process;
     int count, room;
     int processes, unreadable;
     char why[FLIGHT_WHY]; /* of the first that could not be read */
