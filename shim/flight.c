@@ -418,6 +418,7 @@ static void count_wait(struct flight_consumer *r, int64_t ns)
     for (int64_t us = ns / 1000; us && bucket < FLIGHT_BUCKETS - 1; us >>= 1)
         bucket++;
     __atomic_fetch_add(&r->waits[bucket], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&r->waited_ns, (uint64_t)ns, __ATOMIC_RELAXED);
     int64_t longest = __atomic_load_n(&r->longest_wait_ns, __ATOMIC_RELAXED);
     while (ns > longest && !__atomic_compare_exchange_n(&r->longest_wait_ns, &longest, ns, true,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -561,6 +562,8 @@ void flight_finding(struct consumer *c, const struct verdict *v, long reported, 
     if (!file)
         return;
     uint64_t number = __atomic_fetch_add(&file->header.findings, 1, __ATOMIC_RELAXED) + 1;
+    if ((unsigned)v->finding < FLIGHT_CODES)
+        __atomic_fetch_add(&file->header.found[v->finding], 1, __ATOMIC_RELAXED);
     struct flight_finding *f = &file->finding[(number - 1) % FLIGHT_FINDINGS];
     __atomic_store_n(&f->number, 0, __ATOMIC_RELEASE);
     f->time = now_ns();
