@@ -102,6 +102,9 @@ $(B)/cli/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -c -o $@ $<
 
+# The page that it fills in is inside.
+$(B)/cli/trace.o: shim/cli/trace.html
+
 $(B)/rdgate: $(CLI_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS) $(CLI_LIBS)

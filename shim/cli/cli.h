@@ -15,5 +15,6 @@ enum {
 int cli_run(int argc, char **argv);
 int cli_top(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
+int cli_trace(int argc, char **argv);
 
 #endif

@@ -12,6 +12,7 @@ static const struct subcommand {
 } subcommands[] = {
     {"run", "start a program with librdgate.so in front of librdkafka", cli_run},
     {"top", "watch consumers: who is inside, who waits, who is late", cli_top},
+    {"trace", "draw what happened last, as a page or for Perfetto", cli_trace},
     {"metrics", "print counters and gauges for Prometheus", cli_metrics},
 };
 

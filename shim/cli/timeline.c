@@ -128,16 +128,7 @@ static void mark(struct maker *m, const struct flight_event *e, int thread, int 
         }
         t->mark = bigger;
     }
-    t->mark[t->marks++] = (struct mark){.at = e->time,
-                                        .value = e->value,
-                                        .thread = thread,
-                                        .consumer = consumer,
-                                        .other = thread_of(m, e->other),
-                                        .code = e->code,
-                                        .call = e->call,
-                                        .other_call = e->other_call,
-                                        .flags = e->flags,
-                                        .kind = e->kind};
+    t->mark[t->marks++] = (struct mark){e->time, thread, consumer, e};
 }
 
 static uint8_t kind_of(const struct frame *f)
@@ -281,8 +272,13 @@ static void take(struct maker *m, const struct flight_event *e)
 {
     int thread = thread_of(m, e->tid), consumer = consumer_of(m, e->consumer, e->generation);
     int other = thread_of(m, e->other); /* before lanes are pointed to: it may move them */
-    if (m->failed || thread < 0 || consumer < 0)
+    if (m->failed || consumer < 0)
         return;
+    if (e->kind == FLIGHT_FINDING || thread < 0) { /* the watchdog is no thread of the application */
+        if (e->kind == FLIGHT_FINDING)
+            mark(m, e, thread, consumer);
+        return;
+    }
     struct lane *l = &m->lane[thread];
     struct frame *f;
     switch (e->kind) {
@@ -349,7 +345,6 @@ static void take(struct maker *m, const struct flight_event *e)
         break;
     case FLIGHT_BORN:
     case FLIGHT_COLLISION:
-    case FLIGHT_FINDING:
     case FLIGHT_CLOSED: mark(m, e, thread, consumer); break;
     default: return;
     }
@@ -408,7 +403,7 @@ static int by_begin(const void *a, const void *b)
     return x->depth < y->depth ? -1 : x->depth > y->depth;
 }
 
-bool timeline_make(struct timeline *t, const struct flight_event *events, size_t count,
+bool timeline_make(struct timeline *t, const struct flight_event *const *events, size_t count,
                    const struct flight_thread *threads, size_t thread_count, int64_t looked, int64_t end)
 {
     *t = (struct timeline){0};
@@ -418,8 +413,8 @@ bool timeline_make(struct timeline *t, const struct flight_event *events, size_t
     m.failed = !order || !m.slot;
     size_t n = 0;
     for (size_t i = 0; i < count && !m.failed; i++)
-        if (events[i].time > 0 && events[i].time < SANE && events[i].kind < FLIGHT_KINDS)
-            order[n++] = &events[i];
+        if (events[i]->time > 0 && events[i]->time < SANE && events[i]->kind < FLIGHT_KINDS)
+            order[n++] = events[i];
     if (!m.failed)
         qsort(order, n, sizeof(*order), by_time);
     for (size_t i = 0; i < n && !m.failed; i++)

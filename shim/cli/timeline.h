@@ -43,12 +43,8 @@ struct span {
 
 struct mark {
     int64_t at;
-    int64_t value; /* as in the event */
-    int thread, consumer;
-    int other; /* thread, -1 */
-    int code;
-    uint16_t call, other_call, flags;
-    uint8_t kind; /* enum flight_event_kind */
+    int thread, consumer;             /* -1: none */
+    const struct flight_event *event; /* what it is */
 };
 
 struct timeline_thread {
@@ -73,9 +69,9 @@ struct timeline {
 };
 
 /* From events in any order, and the threads that were in a call when the watchdog looked last (NULL: not
- * known; a deadlock on paper is one in the picture). `end` is the time of the reading, or 0: the last that is
- * known. false: no memory. */
-bool timeline_make(struct timeline *t, const struct flight_event *events, size_t count,
+ * known). `end` is the time of the reading, 0: the last that is known. The marks point to the events. false:
+ * no memory. */
+bool timeline_make(struct timeline *t, const struct flight_event *const *events, size_t count,
                    const struct flight_thread *threads, size_t thread_count, int64_t looked, int64_t end);
 void timeline_free(struct timeline *t);
 
