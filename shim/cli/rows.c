@@ -339,7 +339,7 @@ static const struct column {
     int goes, least;
 } columns[COLUMNS] = {
     {"pid", true, 6, 0},     {"program", false, 10, 6}, {"gate", false, 8, 0},   {"consumer", false, 0, 14},
-    {"group", false, 12, 6}, {"flags", false, 0, 0},    {"owner", false, 4, 8},  {"in call", false, 3, 8},
+    {"group", false, 12, 6}, {"flags", false, 0, 0},    {"owner", false, 4, 10}, {"in call", false, 3, 14},
     {"held", true, 2, 0},    {"waiting", true, 1, 0},   {"longest", true, 7, 0}, {"poll gap", true, 5, 0},
     {"calls/s", true, 9, 0},
 };
@@ -354,7 +354,7 @@ static int width_of(const char *s)
 
 void table_fit(struct table *t, const struct rows *r, int wide)
 {
-    static const int shrink[] = {4, 1, 7, 6, 3}; /* the first first */
+    static const int shrink[] = {3, 4, 1, 6, 7, 3}; /* the first first; the name not too far */
     int natural[COLUMNS], width[COLUMNS];
     char text[CELL];
     for (int c = 0; c < COLUMNS; c++) {
@@ -374,8 +374,8 @@ void table_fit(struct table *t, const struct rows *r, int wide)
             width[c] = columns[c].goes > stays || (c < 2 && r->processes < 2) ? 0 : natural[c];
             excess += width[c] ? width[c] + 2 : 0;
         }
-        for (int i = 0; i < 5 && excess > 0; i++) {
-            int *w = &width[shrink[i]], least = columns[shrink[i]].least;
+        for (int i = 0; i < 6 && excess > 0; i++) {
+            int *w = &width[shrink[i]], least = i ? columns[shrink[i]].least : 24;
             int cut = *w - least < excess ? *w - least : excess;
             if (cut > 0) {
                 *w -= cut;

@@ -179,6 +179,8 @@ static void pop(struct maker *m, int thread, int64_t at, unsigned flags)
     }
     emit(m, s);
     l->frames = depth;
+    if (at > l->last)
+        l->last = at;
 }
 
 static int calls_in(const struct lane *l)
@@ -237,6 +239,8 @@ static void wait_ends(struct maker *m, int thread, int consumer, const struct fl
     int64_t began = f->waiting ? f->waiting : e->time - (e->value > 0 && e->value < e->time ? e->value : 0);
     bool known = f->waiting || e->value > 0;
     struct lane *l = &m->lane[thread];
+    if (began < l->last) /* it cannot have been elsewhere meanwhile */
+        began = l->last;
     struct span s = span_of(l, thread, l->frames - 1);
     if (known)
         s.flags &= (uint8_t)~SPAN_BEFORE;
@@ -322,8 +326,10 @@ static void take(struct maker *m, const struct flight_event *e)
             l->loan = true;
         break;
     case FLIGHT_PREEMPTS: /* so the other one was inside */
-        if (other >= 0 && other != thread && !m->lane[other].frames)
+        if (other >= 0 && other != thread && !m->lane[other].frames) {
             push(m, other, consumer, e->other_call, false, e->time, SPAN_BEFORE);
+            m->lane[other].last = e->time;
+        }
         mark(m, e, thread, consumer);
         break;
     case FLIGHT_REBALANCE:
@@ -351,6 +357,12 @@ static void take(struct maker *m, const struct flight_event *e)
     m->lane[thread].last = e->time;
 }
 
+/* What the watchdog says is exact to a look, and may be nonsense: no earlier than what the events say. */
+static int64_t within(int64_t time, int64_t from, int64_t to)
+{
+    return time < from ? from : time > to ? to : time;
+}
+
 /* What the watchdog saw last of a thread, if the events do not say the same already. */
 static void take_thread(struct maker *m, const struct flight_thread *w, int64_t looked)
 {
@@ -366,21 +378,19 @@ static void take_thread(struct maker *m, const struct flight_thread *w, int64_t 
     int calls = w->calls < FLIGHT_NEST ? w->calls : FLIGHT_NEST;
     for (int i = 0; i < calls && consumer >= 0; i++) {
         bool innermost = i == calls - 1;
-        int64_t since = w->since > 0 && w->since < looked ? w->since : looked;
-        int have = calls_in(l);
-        if (have <= i)
-            push(m, thread, consumer, w->nest[i].call, false, since, innermost ? 0 : SPAN_BEFORE);
+        if (calls_in(l) <= i)
+            push(m, thread, consumer, w->nest[i].call, false, within(w->since, l->last, looked),
+                 innermost ? 0 : SPAN_BEFORE);
         struct frame *f = l->frames ? &l->frame[l->frames - 1] : NULL;
         if (!innermost || !f)
             continue;
         if (!f->callback && w->state == SEEN_WAITING && !f->waiting) {
-            f->waiting = w->waiting_since > 0 && w->waiting_since < looked ? w->waiting_since : since;
+            f->waiting = within(w->waiting_since, f->begin, looked);
             f->other = waits_for;
         }
-        if (w->nest[i].callback && !f->callback) {
-            int64_t from = w->callback_since > 0 && w->callback_since < looked ? w->callback_since : looked;
-            push(m, thread, consumer, w->nest[i].callback - 1, true, from, 0);
-        }
+        if (w->nest[i].callback && !f->callback)
+            push(m, thread, consumer, w->nest[i].callback - 1, true,
+                 within(w->callback_since, f->begin, looked), 0);
     }
 }
 

@@ -262,8 +262,8 @@ static void draw_table(struct screen *s)
     struct table t;
     int rows, wide, y = 0;
     getmaxyx(stdscr, rows, wide);
-    bool head = rows > 3, foot = rows > 5;
-    int height = rows - (head ? 2 : 0) - (foot ? 1 : 0);
+    bool head = rows > 3, foot = rows > 5, legend = rows > 9;
+    int height = rows - (head ? 2 : 0) - (foot ? 1 : 0) - (legend ? 1 : 0);
     settle(s, height);
     table_fit(&t, &s->rows, wide);
     if (head) {
@@ -280,9 +280,11 @@ static void draw_table(struct screen *s)
         put_line(y++, s->o->what || s->rows.unreadable ? "" : "no process with a consumer runs under rdgate",
                  A_NORMAL);
     table_legend(&s->rows, line, sizeof(line));
+    if (legend)
+        put_line(rows - 2, line, A_DIM);
     if (*s->why || s->rows.unreadable)
         clean(line, sizeof(line), *s->why ? s->why : s->rows.why, false);
-    else if (!*line)
+    else
         snprintf(line, sizeof(line), "enter: open   s: sort   space: stop   q: leave   ?: help");
     if (foot)
         put_line(rows - 1, line, A_DIM);

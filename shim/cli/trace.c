@@ -236,7 +236,7 @@ static bool put_waiters(const struct trace *t, int pid)
     int *waiting = calloc((size_t)t->line.consumers + 1, sizeof(*waiting));
     for (size_t i = 0; step && waiting && i < t->line.spans; i++) {
         const struct span *s = &t->line.span[i];
-        if (s->kind != SPAN_WAIT)
+        if (s->kind != SPAN_WAIT || s->begin == s->end)
             continue;
         step[n++] = (struct step){s->begin, 1, s->consumer};
         step[n++] = (struct step){s->end, -1, s->consumer};

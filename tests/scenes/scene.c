@@ -7,7 +7,7 @@
  * file with a valid head and sums, and anything at all between: N is the seed).
  */
 #include "../unit/flights.h"
-#include "call.h"
+#include "verdict.h"
 
 #include <poll.h>
 
@@ -114,7 +114,8 @@ static void history(int row, int first_tid, int steps, int64_t end)
     for (int i = 0; i < steps; i++, t += 8000000 + roll(4000000)) {
         int poller = first_tid, other = first_tid + 1 + (int)roll(2);
         int64_t waited = 20000 + roll(900000), took = 500000 + roll(5000000);
-        uint16_t call = roll(4) ? CALL_rd_kafka_commit : CALL_rd_kafka_pause_partitions;
+        uint16_t poll = CALL_rd_kafka_consumer_poll,
+                 call = roll(4) ? CALL_rd_kafka_commit : CALL_rd_kafka_pause_partitions;
         flight_event((struct flight_event){
             .time = t, .kind = FLIGHT_CALL_BEGINS, .consumer = r, .call = call, .tid = other});
         flight_event((struct flight_event){.time = t + 2000,
@@ -130,15 +131,28 @@ static void history(int row, int first_tid, int steps, int64_t end)
                                            .call = call,
                                            .tid = other,
                                            .other = poller,
-                                           .other_call = CALL_rd_kafka_consumer_poll});
+                                           .other_call = poll});
         flight_event((struct flight_event){.time = t + waited,
                                            .kind = FLIGHT_WAIT_ENDS,
                                            .consumer = r,
                                            .call = call,
                                            .tid = other,
                                            .value = waited - 2000});
+        flight_event((struct flight_event){.time = t + waited + 1000,
+                                           .kind = FLIGHT_WAIT_BEGINS,
+                                           .consumer = r,
+                                           .call = poll,
+                                           .tid = poller,
+                                           .other = other,
+                                           .other_call = call});
         flight_event((struct flight_event){
             .time = t + waited + took, .kind = FLIGHT_CALL_ENDS, .consumer = r, .call = call, .tid = other});
+        flight_event((struct flight_event){.time = t + waited + took + 1000,
+                                           .kind = FLIGHT_WAIT_ENDS,
+                                           .consumer = r,
+                                           .call = poll,
+                                           .tid = poller,
+                                           .value = took});
         if (i % 9 == 4) { /* a callback, and a call let in meanwhile */
             int64_t cb = t + waited + took + 100000;
             flight_event((struct flight_event){.time = cb,
@@ -194,6 +208,7 @@ static void found(int row, unsigned finding, unsigned severity, int64_t age, uin
                   const char *summary)
 {
     uint64_t number = ++made.header.findings;
+    made.header.found[finding]++;
     struct flight_finding *f = &made.finding[(number - 1) % FLIGHT_FINDINGS];
     *f = (struct flight_finding){.number = number,
                                  .time = now - age,
@@ -271,7 +286,7 @@ static void deadlock(int row)
         (struct flight_edge){.kind = EDGE_MUTEX, .from = 0, .to = 1, .consumer = 0, .mutex = 0x7ffe40};
     s->edge[1] = (struct flight_edge){.kind = EDGE_GATE, .from = 1, .to = 0, .consumer = 0};
     made.header.snapshot = 1;
-    found(row, 0, 2, 11 * SECOND, CALL_rd_kafka_commit, 4183,
+    found(row, DEADLOCK, SEVERITY_ERROR, 11 * SECOND, CALL_rd_kafka_commit, 4183,
           "rd_kafka_commit on consumer \"orders#consumer-1\" of group \"billing\": 2 threads wait for each "
           "other");
 }
@@ -287,7 +302,7 @@ static void trouble(void)
     c = consumer(2, "prices#consumer-3", "quotes");
     c->now.polled = now - 250 * SECOND;
     c->now.poller = 4195;
-    found(2, 13, 1, 10 * SECOND, CALL_rd_kafka_consumer_poll, 4195,
+    found(2, POLL_GAP, SEVERITY_WARNING, 10 * SECOND, CALL_rd_kafka_consumer_poll, 4195,
           "rd_kafka_consumer_poll on consumer \"prices#consumer-3\" has not been called for 250 s");
     c = consumer(3, "mail \x1b[31m</script><b>\"quoted\" \\ \xc3\xa9#consumer-4", "po\nst");
     c->now.life = CLOSING;
