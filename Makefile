@@ -43,6 +43,8 @@ SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
 CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o verdict.o report.o page.o)
+# JSON and the terminal; only the command needs them
+CLI_LIBS ?= -ljansson -lncursesw
 UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
@@ -101,7 +103,13 @@ $(B)/cli/%.o: shim/%.c $(B)/flags
 
 $(B)/rdgate: $(CLI_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS)
+	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS) $(CLI_LIBS)
+
+# Stacks of other processes, where elfutils is there.
+ifneq ($(wildcard /usr/include/elfutils/libdwfl.h),)
+$(B)/cli/stacks.o: CFLAGS += -DRDGATE_DWFL
+$(B)/rdgate: CLI_LIBS += -ldw -lelf
+endif
 
 # Probes are linked with librdkafka as a user's program is, and never with the shim.
 $(B)/probes/%: tests/probes/%.c $(B)/flags

@@ -347,6 +347,8 @@ void flight_gone(struct consumer *c, uint16_t call)
         return;
     flight_note(c, (struct flight_event){.kind = FLIGHT_DESTROYED, .call = call});
     r->gone = now_ns();
+    memset(&r->now.owner, 0, offsetof(struct flight_now, polled) - offsetof(struct flight_now, owner));
+    memset(r->now.debt, 0, sizeof(r->now.debt));
     r->now.life = GONE;
     __atomic_store_n(&r->state, FLIGHT_GONE, __ATOMIC_RELEASE);
 }

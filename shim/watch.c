@@ -642,6 +642,9 @@ static void *watch(void *arg)
     now_ms = now_ns() / 1000000;
     if (desk)
         forget();
+    flight_look(now_ms);
+    flight_looked();
+    flight_snapshot(&(struct snapshot){.pid = 0}, NULL, 0);
     return arg;
 }
 

@@ -11,6 +11,8 @@ static const struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommands[] = {
     {"run", "start a program with librdgate.so in front of librdkafka", cli_run},
+    {"ps", "list processes under rdgate, and the dead that left a flight file", cli_ps},
+    {"dump", "show all that is known of a process, also after its death", cli_dump},
 };
 
 static void usage(FILE *to)
