@@ -58,6 +58,8 @@ static const char *age(const struct flight *f, int64_t time)
 static const char *thread(const struct flight *f, int tid)
 {
     char words[64];
+    if (!tid)
+        return "watchdog";
     thread_words(words, sizeof(words), f, tid);
     return shown(words);
 }
@@ -206,15 +208,26 @@ static void say_place(const struct flight *f, uint64_t address)
         printf(", called from %s+0x%" PRIx64, shown(p->object), p->offset);
 }
 
+/* Of a consumer that nobody should be in any more. */
+static const char *ended_words(const struct flight *f, int row)
+{
+    uint32_t life = row < 0                                       ? OPEN
+                    : f->file->consumer[row].state == FLIGHT_GONE ? GONE
+                                                                  : f->file->consumer[row].now.life;
+    return life == CLOSED ? ", which is closed" : life == GONE ? ", which is gone" : "";
+}
+
 static void say_thread(const struct flight *f, const struct flight_thread *t)
 {
     printf("  %s:", thread(f, t->tid));
     for (int k = 0; k < t->calls; k++) {
         printf("%s %s", k ? " >" : "", rdg_calls[t->nest[k].call].name);
+        if (t->row[k] != t->consumer && t->row[k] >= 0)
+            printf(" on %s", consumer_name(f, t->row[k]));
         if (t->nest[k].callback)
             printf(" > %s", callback_name(t->nest[k].callback - 1));
     }
-    printf(" on %s, ", consumer_name(f, t->consumer));
+    printf(" on %s%s, ", consumer_name(f, t->consumer), ended_words(f, t->consumer));
     if (t->state == SEEN_WAITING)
         printf("waits at the gate for %s", age(f, t->waiting_since));
     else if (t->state == SEEN_RETURNING)
@@ -267,11 +280,24 @@ static void say_threads(const struct flight *f, const struct open_calls *open)
         puts("  none");
 }
 
+static bool polling(const struct flight *f, int row)
+{
+    for (int i = 0; i < FLIGHT_THREADS; i++) {
+        const struct flight_thread *t = &f->file->thread[i];
+        for (int k = 0; t->tid && k < t->calls; k++)
+            if (t->row[k] == row && rdg_calls[t->nest[k].call].class == POLL)
+                return true;
+    }
+    return false;
+}
+
 static void say_counts(const struct flight *f, const struct flight_consumer *c)
 {
     const struct flight_now *n = &c->now;
     printf("  polls     %" PRIu64, n->polls);
-    if (n->poller)
+    if (polling(f, (int)(c - f->file->consumer)))
+        printf(", one is inside");
+    else if (n->poller)
         printf(", the last %s ago by %s", age(f, n->polled), thread(f, n->poller));
     printf("; longest gap %s of %s\n", duration(n->longest_gap_ns), duration(c->max_poll_ms * 1000000));
     printf("  counted  ");
