@@ -109,6 +109,12 @@ $(B)/rdgate: $(CLI_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS) $(CLI_LIBS)
 
+# Stacks of other processes, where elfutils is there.
+ifneq ($(wildcard /usr/include/elfutils/libdwfl.h),)
+$(B)/cli/stacks.o: CFLAGS += -DRDGATE_DWFL
+$(B)/rdgate: CLI_LIBS += -ldw -lelf
+endif
+
 # Probes are linked with librdkafka as a user's program is, and never with the shim.
 $(B)/probes/%: tests/probes/%.c $(B)/flags
 	$(call say,PROBE,$@)

@@ -347,6 +347,8 @@ void flight_gone(struct consumer *c, uint16_t call)
         return;
     flight_note(c, (struct flight_event){.kind = FLIGHT_DESTROYED, .call = call});
     r->gone = now_ns();
+    memset(&r->now.owner, 0, offsetof(struct flight_now, polled) - offsetof(struct flight_now, owner));
+    memset(r->now.debt, 0, sizeof(r->now.debt));
     r->now.life = GONE;
     __atomic_store_n(&r->state, FLIGHT_GONE, __ATOMIC_RELEASE);
 }
@@ -535,14 +537,17 @@ void flight_abandoned(struct consumer *c, const struct visit *v, int finding)
 /* The last line of a report that begins so, without its beginning. */
 static void take_summary(char *to, size_t size, const char *text, size_t length)
 {
-    static const char label[] = "SUMMARY: rdgate: ";
-    size_t n = sizeof(label) - 1, from = length;
+    static const char label[] = "SUMMARY: ";
+    size_t n = sizeof(label) - 1, from = length, to_end = length;
     for (size_t i = 0; i + n < length; i++)
         if ((i == 0 || text[i - 1] == '\n') && memcmp(text + i, label, n) == 0)
             from = i + n;
     /* It may go over several lines; then they are indented. */
     size_t used = 0;
-    for (bool blank = false; from < length && used + 2 < size; from++) {
+    for (size_t i = from; i + 1 < length && to_end == length; i++)
+        if (text[i] == '\n' && text[i + 1] == '=') /* the fence */
+            to_end = i;
+    for (bool blank = false; from < to_end && used + 2 < size; from++) {
         bool space = text[from] == ' ' || text[from] == '\n';
         if (space) {
             blank = used > 0;
@@ -687,6 +692,7 @@ void flight_look_thread(struct self *s)
         t->nest[i].call = v->call;
         t->nest[i].callback = window ? v->callback : 0;
         t->nest[i].guard = v->guard;
+        t->row[i] = (int16_t)row_of(v->consumer);
         t->calls = (uint8_t)(i + 1);
         t->consumer = (int16_t)row_of(v->consumer);
         t->generation = v->consumer ? v->consumer->flight_generation : 0;
@@ -703,7 +709,7 @@ void flight_look_thread(struct self *s)
 void flight_look_consumer(struct consumer *c, int64_t now_ms)
 {
     int row = file ? row_of(c) : -1;
-    if (row < 0 || c->flight->generation != c->flight_generation)
+    if (row < 0 || c->flight->generation != c->flight_generation || c->flight->state != FLIGHT_OPEN)
         return;
     struct flight_consumer *r = c->flight;
     const struct gathered *g = &gathered[row];

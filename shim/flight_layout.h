@@ -166,7 +166,8 @@ struct flight_thread {
     uint64_t caller;
     int32_t waits_for; /* tid; 0: for nobody that we know */
     uint32_t generation;
-    char rest[24];
+    int16_t row[FLIGHT_NEST]; /* the consumers of nest, -1 */
+    char rest[8];
 };
 
 enum flight_event_kind {

@@ -614,9 +614,19 @@ static enum admission wait_in_line(struct consumer *c, struct visit *v)
     }
 }
 
+/* Whom it waits for, or who goes before it. */
+static const struct visit *ahead_of(const struct consumer *c, const struct visit *v)
+{
+    const struct visit *o = blocker(c, v);
+    for (int i = 0; i < 2 && !o; i++)
+        if (c->waiting[i].first != v)
+            o = c->waiting[i].first;
+    return o;
+}
+
 static enum admission await(struct consumer *c, struct visit *v)
 {
-    flight_waits(v, blocker(c, v));
+    flight_waits(v, ahead_of(c, v));
     enum admission a = wait_in_line(c, v);
     flight_waited(v, a);
     return a;

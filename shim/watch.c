@@ -324,6 +324,8 @@ static void look_closer(void)
     for (int i = 0; i < s->consumers; i++)
         see_consumer(desk->consumer[i], &desk->seen_consumer[i], now_ms);
     self_each(see_thread, NULL);
+    self_each(see_thread,
+              NULL); /* whoever is in a call on a consumer that was taken after it was looked at */
     see_edges();
 }
 
@@ -642,6 +644,9 @@ static void *watch(void *arg)
     now_ms = now_ns() / 1000000;
     if (desk)
         forget();
+    flight_look(now_ms);
+    flight_looked();
+    flight_snapshot(&(struct snapshot){.pid = 0}, NULL, 0);
     return arg;
 }
 

@@ -155,6 +155,8 @@ static void mend_thread(struct flight_thread *t)
     for (int i = 0; i < FLIGHT_NEST; i++) {
         t->nest[i].call = sane_call(t->nest[i].call);
         t->nest[i].callback = sane_callback(t->nest[i].callback);
+        if (t->row[i] < -1 || t->row[i] >= FLIGHT_CONSUMERS)
+            t->row[i] = -1;
     }
     t->since = sane(t->since);
     t->callback_since = sane(t->callback_since);

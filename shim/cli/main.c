@@ -11,6 +11,8 @@ static const struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommands[] = {
     {"run", "start a program with librdgate.so in front of librdkafka", cli_run},
+    {"ps", "list processes under rdgate, and the dead that left a flight file", cli_ps},
+    {"dump", "show all that is known of a process, also after its death", cli_dump},
     {"top", "watch consumers: who is inside, who waits, who is late", cli_top},
     {"trace", "draw what happened last, as a page or for Perfetto", cli_trace},
     {"metrics", "print counters and gauges for Prometheus", cli_metrics},

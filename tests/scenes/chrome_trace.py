@@ -24,7 +24,7 @@ for (pid, tid), spans in tracks.items():
         continue  # gates: whoever is let in is in another track; what a hostile file says may overlap
     open_until = []
     for ts, dur, name in sorted(spans):
-        digits = 0.002 + ts * 1e-14  # as many as are written
+        digits = 0.002 + (ts - dur) * 1e-14  # as many as are written
         while open_until and open_until[-1] <= ts + digits:
             open_until.pop()
         assert not open_until or ts - dur <= open_until[-1] + digits, f"thread {tid}: {name} at {ts} leaves what it is in"
