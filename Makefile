@@ -5,6 +5,7 @@
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 BINDIR  ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share/rdgate
 DESTDIR ?=
 CC      ?= cc
 OPT     ?= -O2
@@ -254,11 +255,12 @@ format:
 
 # Atomic: a running program keeps the old file, a new one sees a whole file.
 install: all
-	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR)
+	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)
 	install -m 0644 $(B)/librdgate.so $(DESTDIR)$(LIBDIR)/.librdgate.so.new
 	mv -f $(DESTDIR)$(LIBDIR)/.librdgate.so.new $(DESTDIR)$(LIBDIR)/librdgate.so
 	install -m 0755 $(B)/rdgate $(DESTDIR)$(BINDIR)/.rdgate.new
 	mv -f $(DESTDIR)$(BINDIR)/.rdgate.new $(DESTDIR)$(BINDIR)/rdgate
+	install -m 0644 shim/data/rdgate.rules.yml shim/data/rdgate.grafana.json $(DESTDIR)$(DATADIR)
 clean:
 	rm -rf $(B)
 

@@ -339,7 +339,7 @@ static const struct column {
     int goes, least;
 } columns[COLUMNS] = {
     {"pid", true, 6, 0},     {"program", false, 10, 6}, {"gate", false, 8, 0},   {"consumer", false, 0, 14},
-    {"group", false, 12, 6}, {"flags", false, 0, 0},    {"owner", false, 4, 10}, {"in call", false, 3, 14},
+    {"group", false, 12, 8}, {"flags", false, 0, 0},    {"owner", false, 4, 12}, {"in call", false, 3, 14},
     {"held", true, 2, 0},    {"waiting", true, 1, 0},   {"longest", true, 7, 0}, {"poll gap", true, 5, 0},
     {"calls/s", true, 9, 0},
 };

@@ -3,8 +3,8 @@
  *
  *   scene DIRECTORY SCENE [stay]     prints the file's path; stay: keeps it alive until its input ends
  *
- * Scenes: calm, deadlock, trouble (one of each), busy (200 consumers, all rings full), empty, hostile-N (a
- * file with a valid head and sums, and anything at all between: N is the seed).
+ * Scenes: calm, deadlock, trouble (one of each), picture, busy (200 consumers, all rings full), empty,
+ * hostile-N (a file with a valid head and sums, and anything at all between: N is the seed).
  */
 #include "../unit/flights.h"
 #include "verdict.h"
@@ -109,7 +109,7 @@ static struct flight_consumer *consumer(int row, const char *name, const char *g
 /* Polls, commits that wake them, callbacks: `steps` of it, ending at `end`. */
 static void history(int row, int first_tid, int steps, int64_t end)
 {
-    int64_t t = end - steps * 12000000LL;
+    int64_t t = end - steps * 10000000LL;
     uint16_t r = (uint16_t)row;
     for (int i = 0; i < steps; i++, t += 8000000 + roll(4000000)) {
         int poller = first_tid, other = first_tid + 1 + (int)roll(2);
@@ -233,7 +233,7 @@ static void deadlock(int row)
 {
     consumer(row, "orders#consumer-1", "billing");
     made.consumer[row].now.polled = now - 12 * SECOND;
-    history(row, 4182, 40, now - 13 * SECOND);
+    history(row, 4182, 40, now - 12450000000);
     owns(row, 4182, CALL_rd_kafka_consumer_poll, 12400000000);
     made.consumer[row].now.owner_callback = CB_rebalance_cb + 1;
     made.consumer[row].now.callback_since = now - 12300000000;
@@ -314,6 +314,20 @@ static void trouble(void)
                                        .call = CALL_rd_kafka_consumer_close,
                                        .tid = 4198});
     c->now.debt[DEBT_MESSAGE] = 3;
+}
+
+/* For the pictures in the README. */
+static void picture(void)
+{
+    deadlock(0);
+    consumer(1, "audit#consumer-2", "billing");
+    history(1, 4190, 60, now - 12 * SECOND);
+    thread(3, 4190, "auditor", 1, CALL_rd_kafka_consumer_poll, 400000000);
+    thread(4, 4191, "flusher", -1, 0, 0)->calls = 0;
+    thread(5, 4192, "seeker", -1, 0, 0)->calls = 0;
+    owns(1, 4190, CALL_rd_kafka_consumer_poll, 400000000);
+    consumer(2, "prices#consumer-3", "quotes")->now.polled = now - 250 * SECOND;
+    made.consumer[2].count[FLIGHT_COUNT_calls] = 18;
 }
 
 static void busy(void)
@@ -400,6 +414,8 @@ int main(int argc, char **argv)
         deadlock(0);
     } else if (strcmp(scene, "trouble") == 0) {
         trouble();
+    } else if (strcmp(scene, "picture") == 0) {
+        picture();
     } else if (strcmp(scene, "busy") == 0) {
         busy();
     } else if (strncmp(scene, "hostile-", 8) == 0) {
@@ -427,7 +443,7 @@ int main(int argc, char **argv)
         made.header.looks++;
         for (int i = 0; i < FLIGHT_CONSUMERS; i++)
             if (made.consumer[i].state == FLIGHT_OPEN)
-                made.consumer[i].now.polls += 91;
+                made.consumer[i].now.polls += made.consumer[i].now.waiting || i == 2 ? 0 : 91;
         rewind(f);
         fwrite(&made, 1, offsetof(struct flight_file, thread), f);
         fflush(f);

@@ -2,6 +2,7 @@
 """terminal.py COLUMNSxROWS COMMAND...: runs it in a terminal and does what its input says, a line a step:
 
     wait TEXT        until the screen shows it          gone TEXT   until it does not
+    match REGEX      until one of its lines does
     key NAME         enter escape up down space, or characters
     resize CxR       the terminal gets another size     hangup      it goes away
     signal NAME      to the command                     ends N      it has ended, with this status (or -SIGNAL)
@@ -13,6 +14,7 @@ What cannot be had within 20 s fails, and shows the screen.
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -83,6 +85,8 @@ class Terminal:
     def step(self, word, rest):
         if word == "wait":
             self.until(f"wait {rest}", lambda: rest in self.text())
+        elif word == "match":
+            self.until(f"match {rest}", lambda: re.search(rest, self.text(), re.MULTILINE))
         elif word == "gone":
             self.until(f"gone {rest}", lambda: rest not in self.text())
         elif word == "key":
