@@ -56,7 +56,7 @@ void duration_words(char *to, size_t size, int64_t ns)
     else if (s < 100)
         snprintf(to, size, "%.1fs", s);
     else if (s < 7200)
-        snprintf(to, size, "%.0fm%02.0fs", (double)((int)s / 60), (double)((int)s % 60));
+        snprintf(to, size, "%dm%02ds", (int)s / 60, (int)s % 60);
     else
         snprintf(to, size, "%.0fh", s / 3600);
 }

@@ -371,8 +371,8 @@ static void take_thread(struct maker *m, const struct flight_thread *w, int64_t 
         return;
     memcpy(m->t->thread[thread].name, w->name, sizeof(w->name));
     m->t->thread[thread].name[sizeof(w->name) - 1] = 0;
-    struct lane *l = &m->lane[thread];
-    if (l->last > looked)
+    struct lane *l = m->lane ? &m->lane[thread] : NULL;
+    if (!l || l->last > looked)
         return;
     int consumer = consumer_of(m, w->consumer, w->generation);
     int calls = w->calls < FLIGHT_NEST ? w->calls : FLIGHT_NEST;
@@ -426,7 +426,7 @@ bool timeline_make(struct timeline *t, const struct flight_event *const *events,
         if (events[i]->time > 0 && events[i]->time < SANE && events[i]->kind < FLIGHT_KINDS)
             order[n++] = events[i];
     if (!m.failed)
-        qsort(order, n, sizeof(*order), by_time);
+        qsort(order, n, sizeof(const struct flight_event *), by_time);
     for (size_t i = 0; i < n && !m.failed; i++)
         take(&m, order[i]);
     if (looked < 0 || looked >= SANE)
@@ -439,7 +439,7 @@ bool timeline_make(struct timeline *t, const struct flight_event *const *events,
         looked = end;
     for (size_t i = 0; i < thread_count && threads && looked && !m.failed; i++)
         take_thread(&m, &threads[i], looked);
-    for (int i = 0; i < t->threads && !m.failed; i++)
+    for (int i = 0; i < t->threads && m.lane && !m.failed; i++)
         while (m.lane[i].frames && !m.failed)
             pop(&m, i, end, SPAN_OPEN);
     for (int i = 0; i < t->consumers; i++)
@@ -447,7 +447,7 @@ bool timeline_make(struct timeline *t, const struct flight_event *const *events,
     if (t->spans)
         qsort(t->span, t->spans, sizeof(*t->span), by_begin);
     t->end = end;
-    t->begin = n ? order[0]->time : end;
+    t->begin = n && order ? order[0]->time : end;
     if (t->spans && t->span[0].begin < t->begin)
         t->begin = t->span[0].begin;
     free(order);

@@ -26,6 +26,11 @@ __asm__(".section .rodata\n"
         ".previous\n");
 extern const char trace_page[], trace_page_end[];
 
+static size_t until_end(const char *from)
+{
+    return (size_t)((uintptr_t)trace_page_end - (uintptr_t)from);
+}
+
 struct trace {
     const struct flight *f;
     const struct flight_event **events;
@@ -452,7 +457,7 @@ static bool write_page(const struct trace *t)
 {
     static const char place[] = "@DATA@";
     const struct flight_header *h = &t->f->file->header;
-    const char *at = memmem(trace_page, (size_t)(trace_page_end - trace_page), place, strlen(place));
+    const char *at = memmem(trace_page, until_end(trace_page), place, strlen(place));
     json_t *names = names_json(), *marks = marks_json(t, names);
     json_t *all =
         json_pack("{s:i, s:s, s:o, s:i, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "v", 1,
@@ -467,7 +472,7 @@ static bool write_page(const struct trace *t)
     fwrite(trace_page, 1, (size_t)(at - trace_page), t->to);
     bool good = json_dump_callback(all, without_tags, t->to, JSON_COMPACT) == 0;
     at += strlen(place);
-    fwrite(at, 1, (size_t)(trace_page_end - at), t->to);
+    fwrite(at, 1, until_end(at), t->to);
     json_decref(all);
     return good;
 }
@@ -483,7 +488,7 @@ static int run(const char *what, const char *output, bool (*write)(const struct 
         return 1;
     }
     struct trace t = {.f = &f, .to = stdout};
-    bool good = (t.events = calloc(FLIGHT_MOST_EVENTS, sizeof(*t.events)));
+    bool good = (t.events = calloc(FLIGHT_MOST_EVENTS, sizeof(const struct flight_event *)));
     if (good)
         t.count = flight_events(&f, -1, t.events, FLIGHT_MOST_EVENTS, &t.lost);
     int64_t looked = f.torn ? 0 : f.file->header.looked;

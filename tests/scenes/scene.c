@@ -295,7 +295,7 @@ static void trouble(void)
 {
     struct flight_consumer *c;
     deadlock(0);
-    c = consumer(1, "audit#consumer-2", "billing");
+    consumer(1, "audit#consumer-2", "billing");
     history(1, 4190, 30, now);
     thread(3, 4190, "auditor", 1, CALL_rd_kafka_consumer_poll, 400000000);
     owns(1, 4190, CALL_rd_kafka_consumer_poll, 400000000);
