@@ -53,11 +53,13 @@ CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppcli
 
 BROKERS  := $(addprefix $(B)/broker/,fill member)
 
+FUZZERS  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*.c))
+
 CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
 	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
 all: $(B)/librdgate.so $(B)/rdgate
-probes: $(PROBES) $(CALM)
+probes: $(PROBES) $(CALM) $(FUZZERS)
 units: $(UNITS)
 benches: $(BENCHES)
 clients: $(CLIENTS)
@@ -126,6 +128,14 @@ links = $(patsubst $(B)/shim/cli/%,$(B)/cli/%,$(addprefix $(B)/shim/,$(shell sed
 $(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
 	$(call say,UNIT,$@)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
+
+# What reads files of others, under the sanitizers: each fuzzer names the sources that it needs.
+SANITIZED = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+sources = $(addprefix shim/,$(shell sed -n 's,.*sources:\(.*\)\*/.*,\1,p' $(1)))
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/flags $$(call sources,tests/fuzz/$$*.c)
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(SANITIZED) $(CFLAGS) -o $@ $< $(call sources,$<) $(CLI_LIBS)
 
 # Benchmarks are linked as probes are, with the optimization of the shim.
 $(B)/bench/%: tests/bench/%.c $(B)/flags
@@ -254,4 +264,4 @@ clean:
 
 FORCE:
 .PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))
+-include $(foreach d,shim cli probes unit bench calm calm/lib clients fuzz static broker,$(wildcard $(B)/$(d)/*.d))

@@ -106,6 +106,10 @@ static void mend_header(struct flight_header *h)
         h->snapshot = 0;
     if (h->pid <= 0)
         h->pid = 0;
+    int64_t *const limits[] = {&h->stuck_ms, &h->max_wait_ms, &h->close_ms};
+    for (int i = 0; i < 3; i++)
+        if (*limits[i] < 0 || *limits[i] > INT_MAX)
+            *limits[i] = 0;
     for (int i = 0; i < FLIGHT_INSTANCES; i++) {
         ENDS(h->instance[i].text);
         ENDS(h->instance[i].path);
