@@ -361,6 +361,8 @@ bool flight_open_file(struct flight *f, const char *path, char why[FLIGHT_WHY])
         return no(why, "%s: is a symbolic link, which is not followed", path);
     if (e == EACCES && lstat(path, &s) == 0)
         return no(why, "%s: belongs to user %u: read it as that user, or as root", path, (unsigned)s.st_uid);
+    if (e == EACCES)
+        return no(why, "%s: lies where only another user may look: do it as that user, or as root", path);
     return no(why, "%s: %s", path, strerror(e));
 }
 
