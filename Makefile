@@ -55,11 +55,13 @@ CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppcli
 
 BROKERS  := $(addprefix $(B)/broker/,fill member)
 
+FUZZERS  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*.c))
+
 CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
 	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
 all: $(B)/librdgate.so $(B)/rdgate
-probes: $(PROBES) $(CALM) $(SCENES)
+probes: $(PROBES) $(CALM) $(SCENES) $(FUZZERS)
 units: $(UNITS)
 benches: $(BENCHES)
 clients: $(CLIENTS)
@@ -137,6 +139,14 @@ $(B)/scenes/%: tests/scenes/%.c $(B)/flags
 	$(call say,SCENE,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $<
+
+# What reads files of others, under the sanitizers: each fuzzer names the sources that it needs.
+SANITIZED = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+sources = $(addprefix shim/,$(shell sed -n 's,.*sources:\(.*\)\*/.*,\1,p' $(1)))
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/flags $$(call sources,tests/fuzz/$$*.c)
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(SANITIZED) $(CFLAGS) -o $@ $< $(call sources,$<) $(CLI_LIBS)
 
 # Benchmarks are linked as probes are, with the optimization of the shim.
 $(B)/bench/%: tests/bench/%.c $(B)/flags
@@ -266,4 +276,4 @@ clean:
 
 FORCE:
 .PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli scenes probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))
+-include $(foreach d,shim cli scenes probes unit bench calm calm/lib clients fuzz static broker,$(wildcard $(B)/$(d)/*.d))

@@ -644,7 +644,9 @@ static void *watch(void *arg)
     now_ms = now_ns() / 1000000;
     if (desk)
         forget();
-    flight_look(now_ms);
+    struct walk w = {.gap = 0};
+    flight_look(now_ms); /* and who is still in a call */
+    self_each(walk_thread, &w);
     flight_looked();
     flight_snapshot(&(struct snapshot){.pid = 0}, NULL, 0);
     return arg;

@@ -749,6 +749,7 @@ int cli_dump(int argc, char **argv)
         return 0;
     }
     size_t n = flight_events(&f, -1, list, FLIGHT_MOST_EVENTS, &lost);
+    open.count = 0;
     for (size_t i = 0; i < n; i++)
         follow(&open, list[i]);
     say_head(&f);

@@ -106,6 +106,10 @@ static void mend_header(struct flight_header *h)
         h->snapshot = 0;
     if (h->pid <= 0)
         h->pid = 0;
+    int64_t *const limits[] = {&h->stuck_ms, &h->max_wait_ms, &h->close_ms};
+    for (int i = 0; i < 3; i++)
+        if (*limits[i] < 0 || *limits[i] > INT_MAX)
+            *limits[i] = 0;
     for (int i = 0; i < FLIGHT_INSTANCES; i++) {
         ENDS(h->instance[i].text);
         ENDS(h->instance[i].path);
@@ -357,6 +361,8 @@ bool flight_open_file(struct flight *f, const char *path, char why[FLIGHT_WHY])
         return no(why, "%s: is a symbolic link, which is not followed", path);
     if (e == EACCES && lstat(path, &s) == 0)
         return no(why, "%s: belongs to user %u: read it as that user, or as root", path, (unsigned)s.st_uid);
+    if (e == EACCES)
+        return no(why, "%s: lies where only another user may look: do it as that user, or as root", path);
     return no(why, "%s: %s", path, strerror(e));
 }
 
@@ -383,7 +389,7 @@ struct listing {
 };
 
 /* Not one that somebody else has made there: its files could tell what they like. */
-static void list_in(const char *directory, struct listing *l)
+static void list_in(const char *directory, struct listing *l, int depth)
 {
     struct stat s;
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), pid;
@@ -393,6 +399,9 @@ static void list_in(const char *directory, struct listing *l)
         close(fd);
     for (struct dirent *e; d && (e = readdir(d));) {
         char path[PATH_MAX];
+        if (depth == 0 && strncmp(e->d_name, "run.", 4) == 0 && /* rdgate run --exit-code */
+            snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) < (int)sizeof(path))
+            list_in(path, l, 1);
         if (!is_name(e->d_name, &pid) ||
             snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) >= (int)sizeof(path))
             continue;
@@ -411,7 +420,7 @@ static void list_all(const char *in, const char *prefix, const char *after, stru
         char path[PATH_MAX];
         if (e->d_name[0] != '.' && strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
             snprintf(path, sizeof(path), "%s/%s%s", in, e->d_name, after) < (int)sizeof(path))
-            list_in(path, l);
+            list_in(path, l, 0);
     }
     if (d)
         closedir(d);
@@ -423,7 +432,7 @@ int flight_list(void (*each)(const char *path, void *with), void *with)
     char path[PATH_MAX];
     const char *directory = getenv("RDGATE_FLIGHT"), *runtime = getenv("XDG_RUNTIME_DIR");
     if (directory && *directory && strcmp(directory, "auto") != 0 && strcmp(directory, "off") != 0)
-        list_in(directory, &l);
+        list_in(directory, &l, 0);
     if (geteuid() == 0) {
         list_all("/run/user", "", "/rdgate", &l);
         list_all("/dev/shm", "rdgate-", "", &l);
@@ -431,11 +440,11 @@ int flight_list(void (*each)(const char *path, void *with), void *with)
     /* What root has listed already is not listed again. */
     if (runtime && runtime[0] == '/' && !(geteuid() == 0 && strncmp(runtime, "/run/user/", 10) == 0)) {
         snprintf(path, sizeof(path), "%s/rdgate", runtime);
-        list_in(path, &l);
+        list_in(path, &l, 0);
     }
     if (geteuid() != 0) {
         snprintf(path, sizeof(path), "/dev/shm/rdgate-%u", (unsigned)geteuid());
-        list_in(path, &l);
+        list_in(path, &l, 0);
     }
     return l.count;
 }
