@@ -28,8 +28,9 @@ static void usage(FILE *to)
           "collector,\n"
           "                       the name has to end in .prom\n\n"
           "Alert rules for Prometheus and a dashboard for Grafana are installed in share/rdgate.\n\n"
-          "Exits 0, also when no process runs under rdgate; 1 if something cannot be read or written; 2 "
-          "wrong usage.\n",
+          "Exits with 0, also when no process runs under rdgate, 2 for wrong usage, 4 if there is no flight "
+          "file that can\n"
+          "be read, 1 if it cannot be written.\n",
           to);
 }
 
@@ -325,7 +326,7 @@ static int run(const char *what, const char *output)
         struct flight f;
         if (!flight_open(&f, what, r.why)) {
             fprintf(stderr, "rdgate metrics: %s\n", r.why);
-            return 1;
+            return EXIT_NO_FLIGHT;
         }
         rows_add(&r, &f);
         flight_shut(&f);

@@ -59,7 +59,7 @@ static void usage(FILE *to)
         "flags: H held or waited for longer than RDGATE_STUCK_MS   D in a proven deadlock\n"
         "       P more than 80 % of max.poll.interval.ms without a poll   R a rebalance is not answered\n"
         "       C closing or closed   F inherited by fork\n\n"
-        "Exits 0; 2 wrong usage, 1 if there is nothing to show or it cannot be read.\n",
+        "Exits with 0, 2 for wrong usage, 4 if there is nothing to show or it cannot be read.\n",
         to);
 }
 
@@ -130,7 +130,7 @@ static int once(struct options_of_top *o)
         struct flight f;
         if (!flight_open(&f, o->what, why)) {
             fprintf(stderr, "rdgate top: %s\n", why);
-            return 1;
+            return EXIT_NO_FLIGHT;
         }
         detail_write(stdout, &f, o->gate - 1, 40);
         flight_shut(&f);
@@ -138,7 +138,7 @@ static int once(struct options_of_top *o)
     }
     if (!gather(o, &s.rows, why)) {
         fprintf(stderr, "rdgate top: %s\n", why);
-        return 1;
+        return EXIT_NO_FLIGHT;
     }
     int first = s.rows.count;
     if (first && !o->tsv && !*why) { /* for the rates */
@@ -467,7 +467,7 @@ static int live(struct options_of_top *o)
     char why[FLIGHT_WHY];
     if (!gather(o, &s.rows, why)) { /* said before the screen is cleared */
         fprintf(stderr, "rdgate top: %s\n", why);
-        return 1;
+        return EXIT_NO_FLIGHT;
     }
     rows_sort(&s.rows, o->order);
     struct sigaction a = {.sa_handler = ends};

@@ -49,7 +49,8 @@ static void usage(FILE *to)
           "  --html               one page that shows it in any browser, without a network\n"
           "  --chrome             trace events for ui.perfetto.dev, chrome://tracing or speedscope\n"
           "  -o, --output FILE    write it there and not to the standard output\n\n"
-          "Exits 0; 1 if the flight file cannot be read or the output not be written; 2 wrong usage.\n",
+          "Exits with 0, 2 for wrong usage, 4 if there is no flight file that can be read, 1 if it cannot be "
+          "written.\n",
           to);
 }
 
@@ -485,7 +486,7 @@ static int run(const char *what, const char *output, bool (*write)(const struct 
     char why[FLIGHT_WHY];
     if (!flight_open(&f, what, why)) {
         fprintf(stderr, "rdgate trace: %s\n", why);
-        return 1;
+        return EXIT_NO_FLIGHT;
     }
     struct trace t = {.f = &f, .to = stdout};
     bool good = (t.events = calloc(FLIGHT_MOST_EVENTS, sizeof(const struct flight_event *)));
