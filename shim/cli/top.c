@@ -111,7 +111,7 @@ static int no_rows(const struct options_of_top *o, const struct rows *r)
     else
         fputs("rdgate top: no process with a consumer runs under rdgate, as far as this user may see\n",
               stderr);
-    return 1;
+    return EXIT_NO_FLIGHT;
 }
 
 static void pause_for(double seconds)
