@@ -34,3 +34,13 @@ page() {
 @test "100000 spans are drawn in as many boxes as there is room for" {
     page many "$ROOT/shim/cli/trace.html"
 }
+
+@test "the pictures of the README can be made anew, and are small" {
+    "$ROOT/scripts/pictures" "$BATS_TEST_TMPDIR/pictures"
+    python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$BATS_TEST_TMPDIR/pictures/top.svg"
+    grep -q 'IN A DEADLOCK' "$BATS_TEST_TMPDIR/pictures/top.svg"
+    [ "$(head -c 8 "$BATS_TEST_TMPDIR/pictures/trace.png" | od -An -tx1 | tr -d ' ')" = 89504e470d0a1a0a ]
+    for picture in "$BATS_TEST_TMPDIR"/pictures/* "$ROOT"/shim/man/pictures/*; do
+        [ "$(stat -c %s "$picture")" -lt 100000 ]
+    done
+}

@@ -221,6 +221,18 @@ END
     grep -q 'rdgate_gate_wait_seconds_bucket{.*gate="G1".*le="+Inf"} 22$' "$BATS_TEST_TMPDIR/rdgate.prom"
 }
 
+@test "processes of two containers that have the same number do not spoil the metrics" {
+    scene container-7001
+    scene container-7002
+    run --separate-stderr "$RDGATE" metrics
+    [ "$status" -eq 0 ]
+    grep -q '^rdgate_calls_total{pid="1@7001",' <<<"$output"
+    grep -q '^rdgate_calls_total{pid="1@7002",' <<<"$output"
+    [ -z "$(grep -v '^#' <<<"$output" | sed 's/ [^ ]*$//' | sort | uniq -d)" ]
+    run --separate-stderr "$RDGATE" top --tsv
+    [ "$(column pid | paste -sd ' ')" = "1 1" ]
+}
+
 @test "metrics without any process are still metrics" {
     [ -x "$PROMTOOL" ] || skip "no promtool (scripts/fetch-promtool fetches it)"
     run --separate-stderr "$RDGATE" metrics

@@ -130,7 +130,8 @@ void detail_write(FILE *to, const struct flight *f, int row, int most_events)
         return;
     }
     fprintf(to, "consumer   %s, gate G%d of %s, process %d%s\n", shown(c->name), row + 1, shown(h->program),
-            f->pid, f->fate == FLIGHT_DIED || f->fate == FLIGHT_CLEAN ? ", which has ended" : "");
+            f->pid ? f->pid : h->pid,
+            f->fate == FLIGHT_DIED || f->fate == FLIGHT_CLEAN ? ", which has ended" : "");
     fprintf(to, "group      %s, librdkafka %s\n", *c->group ? shown(c->group) : "none",
             c->instance < h->instances ? shown(h->instance[c->instance].text) : "unknown");
     fprintf(to, "life       %s, made %s ago by %s\n", c->state == FLIGHT_GONE ? "gone" : life_name(n->life),

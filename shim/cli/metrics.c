@@ -53,15 +53,19 @@ static void label(FILE *to, const char *name, const char *value)
     fputc('"', to);
 }
 
-static void process_labels(FILE *to, int pid, const char *program)
+/* Processes of containers may have the same number, and the same series twice would spoil the whole file. */
+static void process_labels(FILE *to, int pid, uint64_t elsewhere, const char *program)
 {
-    fprintf(to, "{pid=\"%d\",", pid);
+    if (elsewhere)
+        fprintf(to, "{pid=\"%d@%" PRIu64 "\",", pid, elsewhere);
+    else
+        fprintf(to, "{pid=\"%d\",", pid);
     label(to, "program", program);
 }
 
 static void consumer_labels(FILE *to, const struct row *r)
 {
-    process_labels(to, r->pid, r->program);
+    process_labels(to, r->pid, r->elsewhere, r->program);
     fprintf(to, ",gate=\"G%d\",", r->gate);
     label(to, "consumer", r->name);
     fputc(',', to);
@@ -232,7 +236,7 @@ static void processes(FILE *to, const struct rows *r)
     for (int i = 0; i < r->processes; i++) {
         const struct row_process *p = &r->process[i];
         fputs("rdgate_process_info", to);
-        process_labels(to, p->pid, p->program);
+        process_labels(to, p->pid, p->elsewhere, p->program);
         fputc(',', to);
         label(to, "version", p->shim);
         fprintf(to, ",mode=\"%s\"} 1\n", p->mode < 5 ? modes[p->mode] : "unknown");
@@ -240,27 +244,27 @@ static void processes(FILE *to, const struct rows *r)
     help(to, "rdgate_recording_start_time_seconds", "gauge", "When the process began to record, since 1970.");
     for (int i = 0; i < r->processes; i++) {
         fputs("rdgate_recording_start_time_seconds", to);
-        process_labels(to, r->process[i].pid, r->process[i].program);
+        process_labels(to, r->process[i].pid, r->process[i].elsewhere, r->process[i].program);
         fprintf(to, "} %.3f\n", (double)r->process[i].began_ms / 1000);
     }
     help(to, "rdgate_last_look_timestamp_seconds", "gauge",
          "When the watchdog of the process looked last, since 1970.");
     for (int i = 0; i < r->processes; i++) {
         fputs("rdgate_last_look_timestamp_seconds", to);
-        process_labels(to, r->process[i].pid, r->process[i].program);
+        process_labels(to, r->process[i].pid, r->process[i].elsewhere, r->process[i].program);
         fprintf(to, "} %.3f\n", (double)r->process[i].looked_ms / 1000);
     }
     help(to, "rdgate_findings_total", "counter", "Findings of the watchdog and the gate, by code.");
     for (int i = 0; i < r->processes; i++)
         for (unsigned k = 0; k < FINDINGS; k++) {
             fputs("rdgate_findings_total", to);
-            process_labels(to, r->process[i].pid, r->process[i].program);
+            process_labels(to, r->process[i].pid, r->process[i].elsewhere, r->process[i].program);
             fprintf(to, ",finding=\"%s\"} %" PRIu32 "\n", finding_code(k), r->process[i].found[k]);
         }
     help(to, "rdgate_consumers_lost_total", "counter", "Consumers that found no room in the flight file.");
     for (int i = 0; i < r->processes; i++) {
         fputs("rdgate_consumers_lost_total", to);
-        process_labels(to, r->process[i].pid, r->process[i].program);
+        process_labels(to, r->process[i].pid, r->process[i].elsewhere, r->process[i].program);
         fprintf(to, "} %" PRIu32 "\n", r->process[i].consumers_lost);
     }
 }

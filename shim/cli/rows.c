@@ -88,7 +88,8 @@ static void fill(struct row *r, const struct flight *f, const struct flight_cons
     const struct flight_now *n = &c->now;
     int64_t stuck = h->stuck_ms > 0 && h->stuck_ms < 86400000 ? h->stuck_ms * 1000000 : 10000000000;
     bool polled = n->owner && rdg_calls[n->owner_call].class == POLL;
-    r->pid = f->pid;
+    r->pid = f->pid ? f->pid : h->pid;
+    r->elsewhere = f->captured ? h->namespace : 0;
     r->start = h->start;
     clean(r->program, sizeof(r->program), h->program, ascii);
     snprintf(r->path, sizeof(r->path), "%s", f->path);
@@ -144,7 +145,8 @@ static void add_process(struct rows *r, const struct flight *f, bool ascii)
     }
     r->process = bigger;
     struct row_process *p = &r->process[r->processes++];
-    *p = (struct row_process){.pid = f->pid,
+    *p = (struct row_process){.pid = f->pid ? f->pid : h->pid,
+                              .elsewhere = f->captured ? h->namespace : 0,
                               .mode = h->mode,
                               .began_ms = flight_wall_ms(f, h->mono_ns),
                               .looked_ms = flight_wall_ms(f, h->looked),
@@ -204,6 +206,8 @@ static int by_identity(const void *a, const void *b)
     const struct row *x = a, *y = b;
     if (x->pid != y->pid)
         return x->pid < y->pid ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
     return x->gate < y->gate ? -1 : x->gate > y->gate;
 }
 

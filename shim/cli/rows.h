@@ -18,6 +18,7 @@ enum row_flag {
 
 struct row {
     int pid;
+    uint64_t elsewhere; /* the pid namespace that the pid belongs to, if that is not ours; else 0 */
     char program[64], path[PATH_MAX];
     uint64_t start; /* of the process, with the pid and what follows: which consumer this is */
     int gate;       /* its number, from 1 */
@@ -44,6 +45,7 @@ struct row {
 
 struct row_process {
     int pid;
+    uint64_t elsewhere;
     char program[64], shim[16];
     uint32_t mode;
     int64_t began_ms, looked_ms; /* wall clock; the recording began, the watchdog looked last */

@@ -488,7 +488,8 @@ static int live(struct options_of_top *o)
     nodelay(stdscr, TRUE);
     keypad(stdscr, TRUE);
     set_escdelay(25);
-    colours = has_colors() && start_color() == OK && use_default_colors() == OK &&
+    const char *plain = getenv("NO_COLOR");
+    colours = !(plain && *plain) && has_colors() && start_color() == OK && use_default_colors() == OK &&
               init_pair(1, COLOR_RED, -1) == OK && init_pair(2, COLOR_YELLOW, -1) == OK;
     int keys = isatty(STDIN_FILENO) ? STDIN_FILENO : -1;
     if (o->gate && s.rows.count) {

@@ -4,7 +4,7 @@
  * screens FILE SECONDS: what dump.c here does to rdgate dump, to top, metrics and trace.
  */
 #define cli_dump each_in_turn
-#include "dump.c"
+#include "dump.c" /* NOLINT(bugprone-suspicious-include) */
 
 /* Gets a command line for dump, of which only the file counts. */
 int each_in_turn(int argc, char **argv)
