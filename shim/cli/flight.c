@@ -580,7 +580,7 @@ size_t flight_events(const struct flight *f, int row, const struct flight_event 
         }
         *lost += r->head > whole ? r->head - whole : 0;
     }
-    qsort(events, n, sizeof(*events), older);
+    qsort(events, n, sizeof(const struct flight_event *), older);
     return n;
 }
 
