@@ -336,7 +336,8 @@ void flight_born(struct consumer *c, uint16_t call)
     lock_drop(&rows);
     if (first)
         report_flight(r ? NULL : path, -r);
-    flight_note(c, (struct flight_event){.kind = FLIGHT_BORN, .call = call});
+    if (call < CALL_COUNT)
+        flight_note(c, (struct flight_event){.kind = FLIGHT_BORN, .call = call});
     errno = saved;
 }
 

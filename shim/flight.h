@@ -14,7 +14,8 @@
 
 struct verdict;
 
-/* A consumer was born and gets its row; the first one makes the file. Not with a lock held. */
+/* A consumer was born (call: by which; CALL_COUNT: it was inherited by fork) and gets its row; the first one
+ * makes the file. Not with a lock held. */
 void flight_born(struct consumer *c, uint16_t call);
 /* Its handle is gone, or given up. The row stays until it is needed. */
 void flight_gone(struct consumer *c, uint16_t call);

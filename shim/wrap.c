@@ -57,7 +57,7 @@ static bool no(struct entry *e, int code, const struct question *q, bool dead)
 static bool in_child(struct entry *e, struct consumer *c, const struct question *q)
 {
     if (!c->flight)
-        flight_born(c, q->call);
+        flight_born(c, CALL_COUNT);
     report_once(USE_AFTER_FORK, c, q->call, NULL, -1);
     watch_in_child();
     uint8_t class = rdg_calls[q->call].class;

@@ -172,7 +172,10 @@ END
     python3 -c 'import json, sys
 mine = [p for p in json.load(sys.stdin) if p["pid"] == int(sys.argv[1])]
 assert len(mine) == 1 and mine[0]["state"] == "dead" and mine[0]["findings"] > 0, mine' "$PID" <<<"$output"
-    # By its number, too, although it is dead.
+    # Not by the number of another process that lives, but by its own, although it is dead.
+    cp "$FILE" "$FLIGHT/$$.1"
+    RDGATE_FLIGHT=$FLIGHT run "$RDGATE" dump $$
+    has "process $$ has no flight file" || fail "process $$ is another one"
     RDGATE_FLIGHT=$FLIGHT run "$RDGATE" dump "$PID"
     has "ended without cleaning up" || fail "should have found the file of the dead process"
 }

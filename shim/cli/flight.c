@@ -369,7 +369,7 @@ bool flight_open_file(struct flight *f, const char *path, char why[FLIGHT_WHY])
 /* ------------------------------------------------------------------ finding files */
 
 /* PID.START */
-static bool is_name(const char *name, int *pid)
+static bool is_name(const char *name, int *pid, uint64_t *start)
 {
     char *end;
     if (*name < '1' || *name > '9')
@@ -379,6 +379,7 @@ static bool is_name(const char *name, int *pid)
         strspn(end + 1, "0123456789") != strlen(end + 1))
         return false;
     *pid = (int)n;
+    *start = strtoull(end + 1, NULL, 10);
     return true;
 }
 
@@ -393,6 +394,7 @@ static void list_in(const char *directory, struct listing *l, int depth)
 {
     struct stat s;
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), pid;
+    uint64_t start;
     bool ours = fd >= 0 && fstat(fd, &s) == 0 && (s.st_uid == geteuid() || s.st_uid == 0 || geteuid() == 0);
     DIR *d = ours ? fdopendir(fd) : NULL;
     if (!d && fd >= 0)
@@ -402,7 +404,7 @@ static void list_in(const char *directory, struct listing *l, int depth)
         if (depth == 0 && strncmp(e->d_name, "run.", 4) == 0 && /* rdgate run --exit-code */
             snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) < (int)sizeof(path))
             list_in(path, l, 1);
-        if (!is_name(e->d_name, &pid) ||
+        if (!is_name(e->d_name, &pid, &start) ||
             snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) >= (int)sizeof(path))
             continue;
         l->count++;
@@ -451,7 +453,8 @@ int flight_list(void (*each)(const char *path, void *with), void *with)
 
 struct sought {
     int pid;
-    char path[PATH_MAX];
+    uint64_t start;      /* of the process that has this number now, 0: none has */
+    char path[PATH_MAX]; /* the newest, or the one that began then */
     struct timespec newest;
 };
 
@@ -460,7 +463,9 @@ static void is_sought(const char *path, void *with)
     struct sought *k = with;
     struct stat s;
     int pid = 0;
-    if (!is_name(strrchr(path, '/') + 1, &pid) || pid != k->pid || lstat(path, &s))
+    uint64_t start = 0;
+    if (!is_name(strrchr(path, '/') + 1, &pid, &start) || pid != k->pid || lstat(path, &s) ||
+        (k->start && k->start != start))
         return;
     if (!k->path[0] || s.st_mtim.tv_sec > k->newest.tv_sec ||
         (s.st_mtim.tv_sec == k->newest.tv_sec && s.st_mtim.tv_nsec > k->newest.tv_nsec)) {
@@ -476,6 +481,7 @@ static int open_mapped(struct flight *f, int pid, char why[FLIGHT_WHY])
     char path[PATH_MAX * 2], *line = NULL;
     size_t size = 0;
     int found = 0, ignored;
+    uint64_t start;
     snprintf(path, sizeof(path), "/proc/%d/maps", pid);
     FILE *maps = fopen(path, "re");
     if (!maps)
@@ -486,7 +492,7 @@ static int open_mapped(struct flight *f, int pid, char why[FLIGHT_WHY])
             continue;
         file[strcspn(file, "\n")] = 0;
         slash = strrchr(file, '/');
-        if (strlen(file) >= PATH_MAX || !is_name(slash + 1, &ignored))
+        if (strlen(file) >= PATH_MAX || !is_name(slash + 1, &ignored, &start))
             continue;
         snprintf(path, sizeof(path), "/proc/%d/root%s", pid, file);
         int fd = open(path, READING);
@@ -514,13 +520,13 @@ bool flight_open(struct flight *f, const char *what, char why[FLIGHT_WHY])
         return true;
     if (mapped == -1)
         return false;
-    struct sought k = {.pid = (int)pid};
+    struct sought k = {.pid = (int)pid, .start = start_of((int)pid)};
     flight_list(is_sought, &k);
     if (k.path[0])
         return flight_open_file(f, k.path, why);
     if (mapped == -2)
         return no(why, "process %ld belongs to another user: look at it as that user, or as root", pid);
-    if (start_of((int)pid))
+    if (k.start)
         return no(
             why,
             "process %ld has no flight file: it does not run under rdgate, has made no consumer yet, or "
@@ -580,7 +586,7 @@ size_t flight_events(const struct flight *f, int row, const struct flight_event 
         }
         *lost += r->head > whole ? r->head - whole : 0;
     }
-    qsort(events, n, sizeof(*events), older);
+    qsort(events, n, sizeof(const struct flight_event *), older);
     return n;
 }
 

@@ -150,8 +150,14 @@ static int take_short(char **argv, int i, int argc, int *code)
             fprintf(stderr, "rdgate run: option %s needs a value\n", name);
             return -1;
         }
-        if (!k)
-            return take_option("--log", value) < 0 ? -1 : took;
+        if (!k) {
+            char *log;
+            if (asprintf(&log, "--log=%s", value) < 0)
+                return -1;
+            int r = take_option(log, NULL);
+            free(log);
+            return r < 0 ? -1 : took;
+        }
         char *end;
         long number = strtol(value, &end, 10);
         if (*value < '0' || *value > '9' || *end || number < 1 || number > 255) {

@@ -1,4 +1,5 @@
-/* sources: cli/flight.c cli/dump.c cli/event.c cli/clean.c cli/stacks.c call.c verdict.c report.c page.c options.c say.c */
+/* sources: cli/flight.c cli/dump.c cli/event.c cli/clean.c cli/stacks.c */
+/* sources: call.c verdict.c report.c page.c options.c say.c */
 /*
  * dump FILE SECONDS: spoils a good flight file in every way that comes to mind and has the command read it,
  * over and over, under the sanitizers (Makefile, fuzz). What it prints does not matter; that it neither
@@ -108,9 +109,8 @@ int main(int argc, char **argv)
     while (time(NULL) < end) {
         size_t size = spoil();
         char *options[] = {"--json", "--reports", "--events", "--stuck-ms"};
-        char *which = options[any(4)];
-        char *args[] = {"dump", path, which,
-                        strcmp(which, "--json") && strcmp(which, "--reports") ? "100" : NULL, NULL};
+        uint64_t which = any(4);
+        char *args[] = {"dump", path, options[which], which >= 2 ? "100" : NULL, NULL};
         if (ftruncate(out, 0) || pwrite(out, &bad, size, 0) != (ssize_t)size)
             return 2;
         alarm(20);
