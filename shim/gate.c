@@ -60,6 +60,7 @@
  * can make: everybody else passes a callback), and whoever waits for a close to end, who gets an error.
  */
 #include "gate.h"
+#include "flight.h"
 #include "handle.h"
 #include "options.h"
 #include "peek.h"
@@ -374,6 +375,8 @@ static void grant(struct consumer *c)
                 step_out(c, v);
                 if (v->class == CALL && c->waiting[2].first)
                     c->waiting[2].first->overtaken++;
+                if (v->class == CALL && lending)
+                    flight_loan(v);
                 admit(c, v);
                 tell(v, INSIDE);
                 continue;
@@ -420,6 +423,7 @@ static bool send_yield(struct consumer *c, struct visit *o)
     int32_t partition = o->partition;
     int saved = errno; /* an io-event is written by the yield */
     o->yielded = true;
+    flight_preempts(c, o);
     c->yielding++;
     lock_drop(&c->mu); /* the word stays SLOW: yielding */
     if (topic) {
@@ -459,6 +463,7 @@ static void unreachable(struct consumer *c, struct visit *o, enum finding f)
         atomic_store(&c->life, CLOSING_QUEUE);
     if (o->class == DEATH && !o->object)
         atomic_store(&c->life, GONE);
+    flight_abandoned(c, o, f);
     report(f, c, o->call, o, -1);
 }
 
@@ -548,7 +553,7 @@ static bool takes_beside(struct consumer *c, struct visit *v)
 }
 
 /* With mu held and v in its line; returns with mu held. */
-static enum admission await(struct consumer *c, struct visit *v)
+static enum admission wait_in_line(struct consumer *c, struct visit *v)
 {
     int64_t now = now_ns();
     int64_t limit = wait_limit(now);
@@ -630,6 +635,24 @@ static enum admission await(struct consumer *c, struct visit *v)
     }
 }
 
+/* Whom it waits for, or who goes before it. */
+static const struct visit *ahead_of(const struct consumer *c, const struct visit *v)
+{
+    const struct visit *o = blocker(c, v);
+    for (int i = 0; i < 2 && !o; i++)
+        if (c->waiting[i].first != v)
+            o = c->waiting[i].first;
+    return o;
+}
+
+static enum admission await(struct consumer *c, struct visit *v)
+{
+    flight_waits(v, ahead_of(c, v));
+    enum admission a = wait_in_line(c, v);
+    flight_waited(v, a);
+    return a;
+}
+
 /* ------------------------------------------------------------------ entering and leaving */
 
 static _Atomic int64_t tick_ns;
@@ -675,8 +698,10 @@ static enum admission look_on(struct consumer *c, struct visit *v)
 {
     slow_take(c);
     for (struct visit *o = c->inside; o; o = o->next)
-        if (conflicts(c, v, o))
+        if (conflicts(c, v, o)) {
+            flight_met(v, o);
             collided(c, v, o, NOTE_NONE);
+        }
     link_inside(c, v);
     atomic_store(&v->state, INSIDE);
     if (v->class == CLOSE && c->life == OPEN)
@@ -691,8 +716,10 @@ static bool collides(struct consumer *c, const struct visit *v)
     if (rdg_options.mode != REFUSE || v->class > CALL || c->life != OPEN)
         return false;
     const struct visit *o = blocker(c, v);
-    if (o)
+    if (o) {
+        flight_met(v, o);
         collided(c, v, o, COLLISION_REFUSED);
+    }
     return o != NULL;
 }
 
@@ -865,6 +892,7 @@ void gate_window_begins(struct visit *v, enum callback which)
     v->callback = (uint8_t)(which + 1);
     atomic_fetch_add_explicit(&v->windows, 1, memory_order_relaxed);
     atomic_fetch_add(&v->window, 1);
+    flight_window(v, FLIGHT_CALLBACK_BEGINS);
     if (v->guard || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;
     slow_take(c);
@@ -897,6 +925,7 @@ static bool send_home(struct consumer *c, struct visit *v)
 void gate_window_ends(struct visit *v)
 {
     struct consumer *c = v->consumer;
+    flight_window(v, FLIGHT_CALLBACK_ENDS);
     atomic_fetch_sub(&v->window, 1);
     if (v->guard || rdg_options.mode == OBSERVE || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;
@@ -987,6 +1016,7 @@ static void ended_by(struct consumer *c, int call)
 void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
 {
     struct consumer *c = v->consumer;
+    flight_closed(c, v->call, result);
     slow_take(c);
     c->close_result =
         c->given_up ? RD_KAFKA_RESP_ERR_NO_ERROR : result; /* for who waits until it is closed */
@@ -1023,6 +1053,7 @@ bool gate_is_closed(struct consumer *c)
 
 void gate_destroyed(struct consumer *c, int call)
 {
+    flight_gone(c, (uint16_t)call);
     slow_take(c);
     ended_by(c, call);
     c->deferred = NULL;
@@ -1204,6 +1235,7 @@ void gate_after_fork(struct consumer *c)
     c->yielding = 0;
     c->guards = 0;
     c->close_clock = 0;
+    c->flight = NULL; /* the parent's */
     c->forked = true;
     atomic_store(&c->word, SLOW);
 }

@@ -99,6 +99,8 @@ struct consumer {
     bool polling;        /* it was the last one */
     int desk;            /* index in the snapshot, -1: not in it */
     void *callbacks[CB_COUNT];
+    struct flight_consumer *flight; /* its row in the flight file, NULL: none (flight.c) */
+    uint32_t flight_generation;
     struct object *objects;
     struct consumer *younger, *next_free, *made_before;
 };

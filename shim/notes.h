@@ -26,7 +26,7 @@ void report_once(enum finding f, struct consumer *c, int call, const struct visi
 void report_not_covered(void);
 
 /* For the watchdog: says it and returns its number; 0 if it was only counted. */
-long notes_report(const struct snapshot *s, const struct verdict *v);
+long notes_report(const struct snapshot *s, const struct verdict *v, struct consumer *c);
 void notes_moving(const struct snapshot *s, const struct verdict *v, long of, int64_t lasted);
 
 /* RDGATE_VERBOSE: the lines that prove that we are in. */
@@ -36,6 +36,8 @@ void report_reached(const struct library *lib);
 void report_exit(void);
 /* A librdkafka that cannot be gated, and why. */
 void report_uncovered(const char *where, const char *why);
+/* Where the flight file is; NULL: there is none, as of this error. */
+void report_flight(const char *path, int error);
 /* A sentence about the options. */
 void report_option(const char *sentence);
 /* Chooses where lines go; the options are parsed. */
