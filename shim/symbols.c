@@ -16,6 +16,7 @@
 
 #define SECTIONS_MOST 65536
 #define SYMBOLS_MOST  (8u << 20) /* where each costs a read; a browser has one million */
+#define SEGMENTS_MOST 1170       /* the kernel loads no program with more than 64 KiB of them */
 #define AT_ONCE       32         /* the callers' stacks may be small */
 
 /* A part of the file that lies in it whole. */
@@ -98,7 +99,7 @@ bool elf_file_open_fd(struct elf_file *f, int fd)
 bool elf_file_segment(const struct elf_file *f, unsigned i, Elf64_Phdr *p)
 {
     const Elf64_Ehdr *e = f->header;
-    return i < e->e_phnum && e->e_phentsize == sizeof(*p) && e->e_phoff <= f->size &&
+    return i < e->e_phnum && i < SEGMENTS_MOST && e->e_phentsize == sizeof(*p) && e->e_phoff <= f->size &&
            get(f, e->e_phoff + i * sizeof(*p), p, sizeof(*p));
 }
 
