@@ -212,6 +212,19 @@ $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/sta
 	$(Q)mkdir -p $(@D)
 	$(Q)$(GO_BUILD) $(if $(findstring race,$@),-race) -o $(abspath $@) victim.go
 
+# Readers of ELF files against rubbish, for FUZZ_SECONDS. What it finds is left in build/fuzz.
+FUZZ_SECONDS ?= 60
+FUZZ_C  := tests/fuzz/elf.c $(addprefix shim/,symbols.c inside.c copy.c call.c say.c plan_x86_64.c cli/binary.c)
+$(B)/fuzz/elf: $(FUZZ_C) $(wildcard shim/*.h shim/cli/*.h) $(B)/flags
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D) && clang -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -iquote shim $(ZYDIS_CFLAGS) \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(FUZZ_C) $(ZYDIS)
+$(B)/fuzz/seeds: tests/fuzz/seeds $(B)/flags
+	$(Q)rm -rf $@ && tests/fuzz/seeds $@ && touch $@
+fuzz: $(B)/fuzz/elf $(B)/fuzz/seeds
+	$(Q)mkdir -p $(B)/fuzz/corpus
+	$(B)/fuzz/elf -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix=$(B)/fuzz/ $(B)/fuzz/corpus $(B)/fuzz/seeds
 demo: all probes
 	@scripts/demo
 check: all probes clients
@@ -248,5 +261,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench lint format install clean FORCE
+.PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench fuzz lint format install clean FORCE
 -include $(foreach d,shim cli probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))
