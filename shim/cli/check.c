@@ -268,7 +268,7 @@ static bool interpreter_of(const struct binary *b, char *path)
         do
             word = strsep(&rest, " \t");
         while (word && (!*word || *word == '-' || strchr(word, '=')));
-    return word && search_path(word, path);
+    return word && search_path(word, path) && access(path, F_OK) == 0;
 }
 
 static void check_file(const char *name)
@@ -357,7 +357,8 @@ struct objects {
     int count;
     char shim[PATH_MAX]; /* ours, as it is mapped; empty: it is not */
     bool shim_deleted;
-    bool unreadable; /* at least one */
+    char root[PATH_MAX]; /* the process's */
+    bool unreadable;     /* at least one */
 };
 
 static int open_mapped(const struct mapping *m, const char *path)
@@ -369,13 +370,20 @@ static int open_mapped(const struct mapping *m, const char *path)
     return fd >= 0 || m->deleted ? fd : world_open(&c.world, path);
 }
 
+/* A path as the process sees it: after a chroot the kernel shows it from our root. */
+static const char *inside_root(const struct objects *o, const char *path)
+{
+    size_t n = strlen(o->root);
+    return n > 1 && strncmp(path, o->root, n) == 0 && path[n] == '/' ? path + n : path;
+}
+
 static bool take_mapping(const struct mapping *m, void *with)
 {
     struct objects *o = with;
     char path[sizeof(m->path)];
     if (m->path[0] != '/' || o->count == OBJECTS_MOST || m->offset != 0)
         return false;
-    memcpy(path, m->path, sizeof(path));
+    snprintf(path, sizeof(path), "%s", inside_root(o, m->path));
     if (m->deleted)
         path[strlen(path) - strlen(" (deleted)")] = 0;
     for (int i = 0; i < o->count; i++) {
@@ -516,15 +524,19 @@ static void check_process(int pid)
         die("process %d: %s", pid,
             errno == ENOENT ? "a thread of the kernel, or it has ended" : strerror(errno));
     its[n] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/root", pid);
+    n = readlink(path, o.root, sizeof(o.root) - 1);
+    o.root[n > 0 ? n : 0] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/exe", pid);
     char *end = strstr(its, " (deleted)");
     if (end && !end[strlen(" (deleted)")]) {
         *end = 0;
         o.l[0].deleted = true;
     }
-    memcpy(o.l[0].path, its, sizeof(its));
+    snprintf(o.l[0].path, sizeof(o.l[0].path), "%s", inside_root(&o, its));
     open_named(&o.l[0], its, open(path, O_RDONLY | O_CLOEXEC));
     o.count = 1;
-    covers_say(&c, LEVEL_OK, NULL, "process %d runs %s%s", pid, its,
+    covers_say(&c, LEVEL_OK, NULL, "process %d runs %s%s", pid, o.l[0].path,
                o.l[0].deleted ? ", which has been replaced or removed since" : "");
     snprintf(path, sizeof(path), "/proc/%d/maps", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -175,12 +175,12 @@ static bool say_format(struct covers *c, const struct binary *b)
     default: break;
     }
     if (strncmp(name, "ld-musl-", 8) == 0) {
-        covers_say(
-            c, LEVEL_NO,
-            "musl's loader refuses a program whose preload it cannot load: take it out of LD_PRELOAD, or run "
-            "the program's glibc build.",
-            "ELF %s, dynamic, interpreter %s: musl, and librdgate.so is built for glibc", binary_words(b),
-            name);
+        covers_say(c, LEVEL_NO,
+                   "With LD_PRELOAD it would not even start: musl's loader gives up on a preload that it "
+                   "cannot load. Run "
+                   "the program's glibc build.",
+                   "ELF %s, dynamic, interpreter %s: musl, and librdgate.so is built for glibc",
+                   binary_words(b), name);
         return false;
     }
     bool glibc = strncmp(name, "ld-linux-", 9) == 0 || strcmp(name, "ld.so.1") == 0;
@@ -230,11 +230,11 @@ static bool find_in_debug_file(struct covers *c, struct inside *in, const struct
         int fd = world_open(&c->world, path);
         if (fd < 0)
             continue;
-        const char *why = binary_open(&b, fd);
+        const char *why = binary_map(&b, fd);
         close(fd);
         if (why)
             continue;
-        bool found = b.kind != SCRIPT && b.kind != FOREIGN_ELF && copy_same_build(&b.f, &l->b.f);
+        bool found = elf_file_open(&b.f, b.f.bytes, (size_t)b.st.st_size) && copy_same_build(&b.f, &l->b.f);
         bool good = found && copy_find(in, &b.f);
         if (good)
             covers_say(c, LEVEL_NOTE, NULL, "its symbols are in %s", path);
@@ -351,6 +351,12 @@ static void say_copy(struct covers *c, const struct loaded *l, bool program)
 
 /* ------------------------------------------------------------------ the parts of a program */
 
+/* By what real.c knows one by; an interposer, as we are, has no version. */
+static bool is_librdkafka(const struct binary *b)
+{
+    return binary_offers(b, "rd_kafka_new") && binary_offers(b, "rd_kafka_version");
+}
+
 static bool is_librdkafka_alone(const struct loaded *l)
 {
     return strncmp(last_part(l->path), "librdkafka", 10) == 0 ||
@@ -391,8 +397,9 @@ static void say_offering(struct covers *c, const struct loaded *l, const char *h
         covers_say(c, LEVEL_OK, NULL, "%s %s, version %s", how, l->path,
                    version ? version_words(version) : "unknown");
     else
-        covers_say(c, LEVEL_OK, NULL, "%s %s: librdkafka %s is inside, and the loader binds its calls", how,
-                   l->path, version_words(version));
+        covers_say(c, LEVEL_OK, NULL,
+                   "%s %s, which has librdkafka %s inside and lets the loader bind its calls", how, l->path,
+                   version_words(version));
 }
 
 static void say_calls(struct covers *c)
@@ -498,7 +505,7 @@ static void say_parts(struct covers *c, struct loaded *const *all, int n)
     for (int i = 0; i < n; i++) {
         const struct loaded *l = all[i];
         bool program = l->b.kind == PROGRAM && i == 0;
-        bool offers = binary_offers(&l->b, "rd_kafka_new");
+        bool offers = is_librdkafka(&l->b);
         if (!offers || !is_librdkafka_alone(l)) {
             if (binary_asks(&l->b, "rd_kafka_new") || binary_asks(&l->b, "rd_kafka_version") ||
                 binary_asks(&l->b, "rd_kafka_consumer_poll")) {
