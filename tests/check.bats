@@ -312,7 +312,7 @@ build() { "${CC:-cc}" -O1 -D_GNU_SOURCE "$@"; }
     says 111 'No such file' ./dangling
     says 111 'symbolic links' ./loop
     says 111 'No such file' ./missing
-    says 111 'not in PATH' no-such-program-anywhere
+    says 111 'neither in PATH nor here' no-such-program-anywhere
     says 111 'there is no process' 99999999
     says 111 'File name too long' "./$(printf 'x%.0s' {1..300})"
 }
