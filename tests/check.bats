@@ -391,6 +391,15 @@ build() { "${CC:-cc}" -O1 -D_GNU_SOURCE "$@"; }
 
 @test "--json says the same to machines" {
     json() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1" <<<"$output"; }
+    valid() {
+        /usr/bin/python3 -c 'import json, jsonschema, sys; jsonschema.validate(json.load(sys.stdin), json.load(open(sys.argv[1])))' \
+            "$ROOT/shim/man/check.schema.json" <<<"$output"
+    }
+    local file
+    for file in kcat "$STATIC/close_exported" "$STATIC/module.so" "$(command -v luajit)" /bin/true $$; do
+        run "$rdgate" check --json "$file"
+        valid || { echo "$output"; return 1; }
+    done
     run "$rdgate" check --json kcat
     [ "$status" -eq 0 ]
     [ "$(json 'd["v"], d["works"], d["by"], d["target"]')" = "(1, True, ['preload'], 'kcat')" ]
@@ -402,6 +411,7 @@ build() { "${CC:-cc}" -O1 -D_GNU_SOURCE "$@"; }
     [ "$(json 'd["works"], d["by"], [l["is"] for l in d["lines"]]')" = "(False, [], ['ok', 'no'])" ]
     printf '#!/bin/"\033\351\\\n' >odd
     run "$rdgate" check --json ./odd
+    valid
     [ "$(json 'd["lines"][0]["text"][:22]')" = 'a script, run by /bin/' ]
 }
 

@@ -262,7 +262,8 @@ void check_process(struct covers *c)
     char *status = process_file(c->pid, "status", &size);
     char *text = process_file(c->pid, "environ", &env_size);
     if (!status || !text)
-        die("process %d: %s (only its user and root may look)", c->pid, strerror(errno));
+        die("process %d: %s%s", c->pid, strerror(errno),
+            errno == EACCES || errno == EPERM ? " (only its user and root may look)" : "");
     char **env = split_environment(text, env_size);
     if (!env)
         die("no memory");

@@ -103,7 +103,7 @@ static void expand(const char *from, size_t n, const char *origin, const char *l
 static bool try_list(const struct world *w, const char *list, const char *separators, const char *of,
                      const char *name, struct loaded *l)
 {
-    static const char *const libs[] = {"lib/" TRIPLET, "lib64", "lib"};
+    static const char *const libs[] = {("lib/" TRIPLET), "lib64", "lib"};
     char origin[PATH_MAX], directory[PATH_MAX], path[PATH_MAX + 256];
     snprintf(origin, sizeof(origin), "%s", of);
     char *slash = strrchr(origin, '/');
