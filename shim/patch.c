@@ -5,12 +5,13 @@
  * symbols.
  */
 #include "patch.h"
-#include "copy.h"
 #include "elf.h"
+#include "inside.h"
 #include "lookup.h"
 #include "maps.h"
 #include "notes.h"
 #include "say.h"
+#include "plan.h"
 #include "rewrite.h"
 #include "shim.h"
 
@@ -128,16 +129,54 @@ static bool open_image(struct image *im, const struct link_map *map, bool execut
 
 /* ------------------------------------------------------------------ symbols from elsewhere */
 
-/* The build-id must agree, wherever the file was found. */
+static bool same_build(const struct elf_file *a, const struct elf_file *b)
+{
+    const uint8_t *x, *y;
+    size_t n = elf_file_build_id(a, &x);
+    return n && elf_file_build_id(b, &y) == n && memcmp(x, y, n) == 0;
+}
+
+static bool try_debug_file(struct elf_file *f, const struct image *im, const char *path)
+{
+    if (!open_file(f, path))
+        return false;
+    if (same_build(f, &im->file))
+        return true;
+    close_file(f);
+    return false;
+}
+
+/* Where gdb looks: by build-id, then by the name in .gnu_debuglink. The build-id must agree either way. */
 static bool open_debug_file(struct elf_file *f, const struct image *im)
 {
-    char path[1024];
-    for (int place = 0; copy_debug_file(&im->file, im->path, place, path, sizeof(path)); place++) {
-        if (!open_file(f, path))
-            continue;
-        if (copy_same_build(f, &im->file))
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *id;
+    size_t n = elf_file_build_id(&im->file, &id);
+    if (!n)
+        return false;
+    struct text t = {0};
+    text_add(&t, "/usr/lib/debug/.build-id/");
+    for (size_t i = 0; i < n; i++) {
+        char hex[4] = {digits[id[i] >> 4], digits[id[i] & 15], i == 0 ? '/' : 0, 0};
+        text_add(&t, hex);
+    }
+    text_add(&t, ".debug");
+    if (try_debug_file(f, im, text_end(&t)))
+        return true;
+    const char *name = elf_file_debuglink(&im->file), *slash = strrchr(im->path, '/');
+    if (!name || !slash || strlen(name) > 200 || strchr(name, '/'))
+        return false;
+    static const char *const where[][2] = {{"", ""}, {"", ".debug/"}, {"/usr/lib/debug", ""}};
+    for (int i = 0; i < 3; i++) {
+        char directory[1024] = "";
+        strncat(directory, im->path, (size_t)(slash - im->path) + 1);
+        t = (struct text){0};
+        text_add(&t, where[i][0]);
+        text_add(&t, directory);
+        text_add(&t, where[i][1]);
+        text_add(&t, name);
+        if (strlen(directory) < 700 && try_debug_file(f, im, text_end(&t)))
             return true;
-        close_file(f);
     }
     return false;
 }
@@ -153,6 +192,20 @@ static bool speaks_of_it(const struct image *im)
             return true;
     }
     return false;
+}
+
+static bool find_inside(struct inside *in, const struct elf_file *f, uint32_t type)
+{
+    struct elf_symbols s;
+    /* Most programs that come so far have no librdkafka: their names are read once, and no symbol. */
+    return elf_file_symbols(f, type, &s) && memmem(s.names, s.names_size, "rd_kafka_", 9) &&
+           inside_find(in, f, &s, type == SHT_SYMTAB) && in->public;
+}
+
+static bool has_symbols(const struct elf_file *f)
+{
+    struct elf_symbols s;
+    return elf_file_symbols(f, SHT_SYMTAB, &s) && s.count > 1;
 }
 
 /* ------------------------------------------------------------------ deciding */
@@ -183,6 +236,30 @@ static void no_function(const struct work *w, int call, const char *why)
     no(w, text_end(&t));
 }
 
+/* 0, or the reason why there is no telling. */
+static const char *recognised(struct work *w)
+{
+    const struct where *p = w->in.place;
+    /* The names that no copy lacks, however much of it the linker dropped. */
+    bool there = p[CALL_rd_kafka_new].at && p[CALL_rd_kafka_destroy].at &&
+                 p[CALL_rd_kafka_consumer_close].at &&
+                 (p[CALL_rd_kafka_consumer_poll].at || p[CALL_rd_kafka_queue_poll].at);
+    if (w->in.lto || (!there && w->in.public >= 8))
+        return "it was built with link-time optimisation, and its functions are not all there; build it "
+               "without";
+    for (int i = 0; i < INSIDE_COUNT; i++)
+        if (p[i].odd && (i >= CALL_COUNT || rdg_calls[i].class != PASS))
+            return "its functions are there twice";
+    return there ? NULL : "";
+}
+
+/* The functions without which nothing may be gated. */
+static bool vital(int call)
+{
+    uint8_t class = rdg_calls[call].class;
+    return class == POLL || class == CLOSE || class == DEATH || call == CALL_rd_kafka_new;
+}
+
 static const void *entry_of(int call, int library)
 {
     uint8_t class = rdg_calls[call].class;
@@ -192,15 +269,27 @@ static const void *entry_of(int call, int library)
 
 static const char *plan_one(struct work *w, int call)
 {
-    const char *why = copy_plan(&w->plans[call], &w->in, &w->im.file, call, w->im.map->l_addr);
     const struct where *p = &w->in.place[call];
-    if (why)
-        return why;
-    size_t size = p->next - p->at < 32 ? p->next - p->at : 32;
-    if (p->at > w->im.to ||
-        memcmp(elf_file_at(&w->im.file, p->at, size), (const void *)w->plans[call].entry, size) != 0)
+    uint64_t readable = p->next - p->at;
+    if (p->size < readable && readable - p->size > 64)
+        readable = p->size + 64;
+    const uint8_t *file = elf_file_at(&w->im.file, p->at, readable);
+    const uint8_t *code = (const uint8_t *)(w->im.map->l_addr + p->at);
+    if (!file || !p->size || p->at > w->im.to)
+        return "it is not in the file";
+    for (int i = 0; i < CALL_COUNT; i++)
+        if (i != call && w->in.place[i].at == p->at)
+            return "it is the same as another one";
+    if (memcmp(file, code, readable < 32 ? readable : 32) != 0)
         return "somebody has written into it already (a breakpoint, a probe)";
-    return NULL;
+    struct plan *plan = &w->plans[call];
+    const char *why = plan_entry(plan, file, p->size, readable, (uintptr_t)code);
+    if (why || !p->cold)
+        return why;
+    const uint8_t *cold = elf_file_at(&w->im.file, p->cold, p->cold_size);
+    return !cold || plan_disturbed(plan, cold, p->cold_size, w->im.map->l_addr + p->cold)
+               ? "it jumps into its own first bytes"
+               : NULL;
 }
 
 static bool plan_all(struct work *w)
@@ -209,7 +298,7 @@ static bool plan_all(struct work *w)
         if (!w->in.place[i].at || !entry_of(i, 0))
             continue;
         const char *why = plan_one(w, i);
-        if (why && copy_vital(i)) {
+        if (why && vital(i)) {
             no_function(w, i, why);
             return false;
         }
@@ -359,20 +448,29 @@ static void redirect(struct work *w)
     report_library(lib);
 }
 
+static const char *how_to_keep_symbols(const struct elf_file *f)
+{
+    if (elf_file_section(f, ".go.buildinfo"))
+        return "its symbols are stripped; build it without -ldflags -s (-w may stay), or with -tags dynamic";
+    return "its symbols are stripped; keep them, or put the debug file where gdb finds it, or link "
+           "librdkafka "
+           "dynamically";
+}
+
 static bool symbols_found(struct work *w)
 {
     struct elf_file debug;
-    if (copy_find(&w->in, &w->im.file))
+    if (find_inside(&w->in, &w->im.file, SHT_SYMTAB) || find_inside(&w->in, &w->im.file, SHT_DYNSYM))
         return true;
-    if (copy_has_symbols(&w->im.file) || !speaks_of_it(&w->im))
+    if (has_symbols(&w->im.file) || !speaks_of_it(&w->im))
         return false;
     bool found = open_debug_file(&debug, &w->im);
     if (found) {
-        found = copy_find(&w->in, &debug);
+        found = find_inside(&w->in, &debug, SHT_SYMTAB);
         close_file(&debug);
     }
     if (!found)
-        no(w, copy_keep_symbols(&w->im.file));
+        no(w, how_to_keep_symbols(&w->im.file));
     return found;
 }
 
@@ -386,7 +484,7 @@ static void examine(struct work *w)
 {
     if (!symbols_found(w))
         return;
-    const char *why = copy_recognised(&w->in);
+    const char *why = recognised(w);
     if (why) {
         if (*why)
             no(w, why);
@@ -418,17 +516,37 @@ static void patch(const struct link_map *map, bool executable)
     errno = saved;
 }
 
-static bool asks(const void *map, const char *name)
-{
-    return elf_undefined(map, name);
-}
-
 void patch_executable(void)
 {
     allowed = true;
     const struct link_map *map = real_executable();
-    if (map && copy_possible(asks, map))
+    /* librdkafka resolves host names, starts threads, and names them or throws dice. Who binds it dynamically
+     * needs nothing of this. */
+    if (map && elf_undefined(map, "getaddrinfo") && !elf_undefined(map, "rd_kafka_new") &&
+        (elf_undefined(map, "thrd_create") || elf_undefined(map, "pthread_create")) &&
+        (elf_undefined(map, "pthread_setname_np") || elf_undefined(map, "rand_r")))
         patch(map, true);
+}
+
+/* A copy whose names are all in the full table and none in the dynamic one. */
+static bool is_hidden_copy(const struct elf_file *f)
+{
+    struct elf_symbols s;
+    bool resolves = false;
+    if (!elf_file_symbols(f, SHT_DYNSYM, &s))
+        return false;
+    for (size_t i = 0; i < s.count; i++) {
+        const char *name = elf_symbol_name(&s, &s.first[i]);
+        resolves |= s.first[i].st_shndx == SHN_UNDEF && strcmp(name, "getaddrinfo") == 0;
+        if (strcmp(name, "rd_kafka_new") == 0)
+            return false;
+    }
+    if (!resolves || !elf_file_symbols(f, SHT_SYMTAB, &s))
+        return false;
+    for (size_t i = 0; i < s.count; i++)
+        if (strcmp(elf_symbol_name(&s, &s.first[i]), "rd_kafka_new") == 0)
+            return true;
+    return false;
 }
 
 /* The modules that are being opened. An object that was there before is left alone: threads may be in it. One
@@ -471,7 +589,7 @@ void patch_module(const char *file, int flags)
     struct stat st;
     bool hidden = stat(file, &st) == 0 && open_file(&f, file);
     if (hidden) {
-        hidden = copy_is_hidden(&f);
+        hidden = is_hidden_copy(&f);
         close_file(&f);
     }
     bool others = false, was_there;
