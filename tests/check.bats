@@ -322,7 +322,7 @@ build() { "${CC:-cc}" -O1 -D_GNU_SOURCE "$@"; }
     cp "$(command -v kcat)" secret
     chmod 0 secret
     # root reads everything, unless it is told not to
-    [ "$(id -u)" -ne 0 ] || AS=(setpriv --bounding-set=-dac_override,-dac_read_search)
+    [ "$(id -u)" -ne 0 ] || AS=(setpriv "--bounding-set=-dac_override,-dac_read_search")
     says 111 'Permission denied' ./secret
 }
 

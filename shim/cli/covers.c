@@ -106,7 +106,7 @@ void covers_library(struct covers *c, const char *path, unsigned version, bool c
 static void count_calls(struct covers *c, const struct binary *b)
 {
     const char *name;
-    for (size_t i = 0; (name = binary_asked(b, &i));) {
+    for (size_t i = 0; c->other_count < OTHERS_MOST && (name = binary_asked(b, &i));) {
         int call = 0;
         while (call < CALL_COUNT && strcmp(rdg_calls[call].name, name) != 0)
             call++;
@@ -118,7 +118,7 @@ static void count_calls(struct covers *c, const struct binary *b)
         int k = 0;
         while (k < c->other_count && strcmp(c->others[k], name) != 0)
             k++;
-        if (k == c->other_count && k < OTHERS_MOST && (c->others[k] = strdup(name)))
+        if (k == c->other_count && (c->others[k] = strdup(name)))
             c->other_count++;
     }
 }

@@ -26,6 +26,8 @@
 #    define CACHE_FLAGS 0x0a03
 #endif
 
+#define ELEMENTS_MOST 256 /* of a list of directories: a file may make it as long as it likes */
+
 static int open_path(const struct world *w, const char *path)
 {
     struct {
@@ -109,7 +111,8 @@ static bool try_list(const struct world *w, const char *list, const char *separa
     char *slash = strrchr(origin, '/');
     if (slash)
         slash[slash == origin] = 0;
-    for (const char *p = list; p; p = *p ? p + 1 : NULL) {
+    int elements = 0;
+    for (const char *p = list; p && elements < ELEMENTS_MOST; p = *p ? p + 1 : NULL, elements++) {
         size_t n = strcspn(p, separators);
         for (size_t i = 0; i < sizeof(libs) / sizeof(*libs); i++) {
             expand(p, n, origin, libs[i], directory, sizeof(directory));
