@@ -227,13 +227,14 @@ fuzz: $(B)/fuzz/elf $(B)/fuzz/seeds
 		-artifact_prefix=$(B)/fuzz/ $(B)/fuzz/corpus $(B)/fuzz/seeds
 demo: all probes
 	@scripts/demo
-check: all probes clients
+check: all probes clients brokers
 	@scripts/check $(TESTS)
-# Bindings as people install them, on Apache Kafka itself: what they need is fetched first, some minutes.
-check-bindings:
-	scripts/setup --bindings
-	@$(MAKE) all probes clients brokers
+# Only the bindings as people install them, on Apache Kafka itself.
+check-bindings: all probes clients brokers
 	@scripts/check $(wildcard tests/bindings/*.bats)
+# What takes long: three members of a group under rolling restarts, ten minutes of each kind.
+soak: all brokers
+	@ROLL_SECONDS=600 BATS_TEST_TIMEOUT=1500 scripts/check tests/bindings/rolling.bats
 # A librdkafka inside the executable: an experiment, with what it needs from elsewhere (the decoder, Go 1.21).
 check-static:
 	scripts/fetch-zydis
@@ -261,5 +262,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench fuzz lint format install clean FORCE
+.PHONY: all brokers soak golden static check-static check-bindings probes units benches clients demo check bench fuzz lint format install clean FORCE
 -include $(foreach d,shim cli probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))

@@ -52,7 +52,9 @@
  * the head of the polls. A poll that 16 calls have overtaken goes before the next one: it then takes what is
  * ready and is preempted again, so that neither starves.
  *
- * TIME. No wait outlasts the call's own timeout; a poll of 0 does not wait at all. No wait outlasts
+ * TIME. No wait outlasts the call's own timeout; a poll of 0 does not wait at all. A poll whose time is up
+ * comes back empty, but where the application polls only when an event tells it to, it takes what is there
+ * (takes_beside). No wait outlasts
  * RDGATE_MAX_WAIT_MS: then the visit is let in beside the others (passed), except a DEATH, which leaks the
  * handle (at once if the watchdog has proven that it stands in a loop, which only a DEATH
  * can make: everybody else passes a callback), and whoever waits for a close to end, who gets an error.
@@ -528,6 +530,24 @@ int64_t wait_limit(int64_t from)
     return rdg_options.max_wait_ms ? from + rdg_options.max_wait_ms * MS : FOREVER;
 }
 
+/* A poll whose time is up at the gate comes back empty, and the next one gets what is there. Where librdkafka
+ * tells the application by an event that there is something, there may be no next one: it tells that once,
+ * when the queue was empty before (librdkafka 2.0.2 rdkafka_queue.h rd_kafka_q_io_event). Such a poll goes in
+ * beside the others and takes what is there; not beside or before a close or a destroy, and not where a batch
+ * would lose messages. With mu held and v in no line. */
+static bool takes_beside(struct consumer *c, struct visit *v)
+{
+    if (v->class != POLL || !atomic_load(&c->told_by_event) ||
+        (c->life != OPEN && c->life != CLOSING_QUEUE) || c->waiting[0].first)
+        return false;
+    for (const struct visit *o = c->inside; o; o = o->next)
+        if (o->class > CALL || batch_hole(v, o))
+            return false;
+    admit(c, v);
+    atomic_store(&v->state, INSIDE);
+    return true;
+}
+
 /* With mu held and v in its line; returns with mu held. */
 static enum admission await(struct consumer *c, struct visit *v)
 {
@@ -546,8 +566,9 @@ static enum admission await(struct consumer *c, struct visit *v)
         if (now >= v->deadline) {
             step_out(c, v);
             atomic_store(&v->state, OUTSIDE);
+            bool in = takes_beside(c, v);
             settle(c); /* whoever stood behind us */
-            return OUT_OF_TIME;
+            return in ? ADMITTED : OUT_OF_TIME;
         }
         if (now >= limit || atomic_load(&v->let_go)) {
             struct visit *o = blocker(c, v);
@@ -684,7 +705,7 @@ static enum admission not_at_once(struct consumer *c, struct visit *v)
     if (v->class == POLL) {
         step_out(c, v);
         atomic_store(&v->state, OUTSIDE);
-        return OUT_OF_TIME;
+        return takes_beside(c, v) ? ADMITTED : OUT_OF_TIME;
     }
     /* A call that asks not to wait: beside the others, as it would be without us, unless that loses messages.
      */
@@ -834,7 +855,7 @@ bool gate_again(struct visit *v, bool empty, int *timeout_ms)
     slow_drop(c);
     if (again)
         *timeout_ms = v->timed ? rest_ms(v) : 0;
-    return again && (*timeout_ms != 0 || !v->timed);
+    return again && (*timeout_ms != 0 || !v->timed || atomic_load(&c->told_by_event));
 }
 
 /* ------------------------------------------------------------------ callback windows */

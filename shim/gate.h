@@ -85,7 +85,8 @@ struct consumer {
     uint32_t pollers[POLLERS]; /* everybody who ever did, as far as there is room */
     bool pollers_lost;
     bool subscribed;
-    bool cooperative; /* its assignment strategy */
+    _Atomic bool told_by_event; /* the application has asked to be told when there is something to poll */
+    bool cooperative;           /* its assignment strategy */
     struct rebalance rebalance;
     _Atomic int64_t committed; /* rdg_tick of the last commit, 0: none */
     int made_tid;

@@ -247,6 +247,17 @@ void report_library(const struct library *lib)
     line(&t);
 }
 
+void report_reached(const struct library *lib)
+{
+    struct text t = {0};
+    if (!rdg_options.verbose)
+        return;
+    text_add(&t, "librdkafka ");
+    text_escaped(&t, lib->text, sizeof(lib->text));
+    text_add(&t, " is reached through dlsym");
+    line(&t);
+}
+
 /* At start-up, before there is a consumer: one line, which may be long. */
 void report_uncovered(const char *where, const char *why)
 {

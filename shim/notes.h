@@ -31,6 +31,8 @@ void notes_moving(const struct snapshot *s, const struct verdict *v, long of, in
 
 /* RDGATE_VERBOSE: the lines that prove that we are in. */
 void report_library(const struct library *lib);
+/* With RDGATE_VERBOSE: the application asks dlsym for this one's functions. */
+void report_reached(const struct library *lib);
 void report_exit(void);
 /* A librdkafka that cannot be gated, and why. */
 void report_uncovered(const char *where, const char *why);

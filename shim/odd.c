@@ -179,6 +179,33 @@ PUBLIC int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, i
     CALLBACK_LOOP(rd_kafka_consume_callback(rkt, partition, timeout_ms, cb, opaque));
 }
 
+/* The gate must know who polls only when told to (gate.c takes_beside), before the first time that he is. */
+PUBLIC void rd_kafka_queue_io_event_enable(rd_kafka_queue_t *rkqu, int fd, const void *payload, size_t size)
+{
+    ASK(rd_kafka_queue_io_event_enable, QUEUE_KIND, rkqu, NULL);
+    if (!in)
+        return;
+    if (e.visit && fd != -1)
+        atomic_store(&e.consumer->told_by_event, true);
+    e.lib->rd_kafka_queue_io_event_enable(rkqu, fd, payload, size);
+    if (e.visit)
+        rdg_out(&e);
+}
+
+PUBLIC void rd_kafka_queue_cb_event_enable(rd_kafka_queue_t *rkqu,
+                                           void (*event_cb)(rd_kafka_t *rk, void *qev_opaque),
+                                           void *qev_opaque)
+{
+    ASK(rd_kafka_queue_cb_event_enable, QUEUE_KIND, rkqu, NULL);
+    if (!in)
+        return;
+    if (e.visit && event_cb)
+        atomic_store(&e.consumer->told_by_event, true);
+    e.lib->rd_kafka_queue_cb_event_enable(rkqu, event_cb, qev_opaque);
+    if (e.visit)
+        rdg_out(&e);
+}
+
 /* The application wakes its own poll, or its callback asks the poll to return: then the early return is
  * meant. */
 PUBLIC void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu)
