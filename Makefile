@@ -43,7 +43,9 @@ SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
-CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o verdict.o report.o page.o)
+# What the shim and the command must agree on is the same code.
+CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o verdict.o report.o page.o \
+	symbols.o inside.o copy.o maps.o plan_x86_64.o)
 # JSON and the terminal; only the command needs them
 CLI_LIBS ?= -ljansson -lncursesw
 UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
@@ -86,6 +88,7 @@ $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(Q)$(CC) $(SHIM_CFLAGS) -c -o $@ $<
 
 $(B)/shim/plan_x86_64.o: SHIM_CFLAGS += $(ZYDIS_CFLAGS)
+$(B)/cli/plan_x86_64.o: BASE += $(ZYDIS_CFLAGS)
 
 $(B)/shim/%.o: shim/%.S $(B)/flags
 	$(call say,AS,$@)
@@ -110,7 +113,7 @@ $(B)/cli/trace.o: shim/cli/trace.html
 
 $(B)/rdgate: $(CLI_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS) $(CLI_LIBS)
+	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(ZYDIS) $(LDFLAGS) $(CLI_LIBS)
 
 # Stacks of other processes, where elfutils is there.
 ifneq ($(wildcard /usr/include/elfutils/libdwfl.h),)
@@ -238,6 +241,19 @@ $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/sta
 	$(Q)mkdir -p $(@D)
 	$(Q)$(GO_BUILD) $(if $(findstring race,$@),-race) -o $(abspath $@) victim.go
 
+# Readers of ELF files against rubbish, for FUZZ_SECONDS. What it finds is left in build/fuzz.
+FUZZ_SECONDS ?= 60
+FUZZ_C  := tests/fuzz/elf.c $(addprefix shim/,symbols.c inside.c copy.c call.c say.c plan_x86_64.c cli/binary.c)
+$(B)/fuzz/elf: $(FUZZ_C) $(wildcard shim/*.h shim/cli/*.h) $(B)/flags
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D) && clang -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -iquote shim $(ZYDIS_CFLAGS) \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(FUZZ_C) $(ZYDIS)
+$(B)/fuzz/seeds: tests/fuzz/seeds $(B)/flags
+	$(Q)rm -rf $@ && tests/fuzz/seeds $@ && touch $@
+fuzz: $(B)/fuzz/elf $(B)/fuzz/seeds
+	$(Q)mkdir -p $(B)/fuzz/corpus
+	$(B)/fuzz/elf -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix=$(B)/fuzz/ $(B)/fuzz/corpus $(B)/fuzz/seeds
 demo: all probes
 	@scripts/demo
 check: all probes clients brokers
@@ -276,5 +292,5 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all brokers soak golden static check-static check-bindings probes units benches clients demo check bench lint format install clean FORCE
+.PHONY: all brokers soak golden static check-static check-bindings probes units benches clients demo check bench fuzz lint format install clean FORCE
 -include $(foreach d,shim cli scenes probes unit bench calm calm/lib clients fuzz static broker,$(wildcard $(B)/$(d)/*.d))

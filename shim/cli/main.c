@@ -16,6 +16,7 @@ static const struct subcommand {
     {"top", "watch consumers: who is inside, who waits, who is late", cli_top},
     {"trace", "draw what happened last, as a page or for Perfetto", cli_trace},
     {"metrics", "print counters and gauges for Prometheus", cli_metrics},
+    {"check", "say whether that will work for a program or a process, and why", cli_check},
 };
 
 static void usage(FILE *to)
