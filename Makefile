@@ -173,7 +173,7 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table unittest deny lto host module.so close_exported close_nopie govictim govictim-race plan)
+	queues events inside table unittest deny lto host module.so close_exported close_nopie govictim govictim-race)
 static: $(STATICS)
 
 $(STATIC_A):
@@ -194,9 +194,6 @@ $(B)/static/close_exported: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/fla
 $(B)/static/close_nopie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -no-pie -Wl,-z,now -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
-$(B)/static/plan: tests/static/plan.c $(B)/flags
-	$(call say,UNIT,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(BASE) -iquote tests/unit $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
 # A module that keeps its copy to itself.
 $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
