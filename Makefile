@@ -32,7 +32,7 @@ SHIM_CFLAGS := $(BASE) -fPIC -fvisibility=hidden -fno-semantic-interposition -ft
 SHIM_LDFLAGS := -shared -Wl,--version-script=$(B)/exports.map -Wl,-Bsymbolic-functions -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack \
 	-Wl,-z,defs -Wl,-z,nodelete -Wl,--as-needed -Wl,-soname,librdgate.so $(LDFLAGS)
 
-# The decoder for entry patching (scripts/fetch-zydis). Without it everything else still works.
+# The decoder for entry patching (scripts/setup fetches it). Without it everything else still works.
 ZYDIS := $(wildcard build/zydis/libzydis.a)
 ifneq ($(ZYDIS),)
 ZYDIS_CFLAGS := -DRDGATE_ZYDIS -isystem build/zydis/include $(shell cat build/zydis/defines)
@@ -173,7 +173,8 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table unittest deny lto host module.so close_exported close_nopie govictim govictim-race)
+	queues events inside table unittest deny lto host module.so close_exported close_nopie \
+	$(if $(wildcard build/go.absent),,govictim govictim-race))
 static: $(STATICS)
 
 $(STATIC_A):
@@ -200,7 +201,8 @@ $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@ $< $(STATIC_A) \
 		-lz -lm -ldl -lpthread
 # confluent-kafka-go brings its own librdkafka.
-GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 go build
+GO = $(firstword $(wildcard $(CURDIR)/build/go/bin/go) go)
+GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 $(GO) build
 $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/static/go.mod tests/static/go.sum
 	$(call say,GO,$@)
 	$(Q)mkdir -p $(@D)
@@ -208,18 +210,16 @@ $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/sta
 
 demo: all probes
 	@scripts/demo
-check: all probes clients
+check: all probes clients $(if $(filter x86_64,$(ARCH)),static)
 	@scripts/check $(TESTS)
 # Bindings as people install them, on Apache Kafka itself: what they need is fetched first, some minutes.
 check-bindings:
 	scripts/setup --bindings
 	@$(MAKE) all probes clients brokers
 	@scripts/check $(wildcard tests/bindings/*.bats)
-# A librdkafka inside the executable: an experiment, with what it needs from elsewhere (the decoder, Go 1.21).
-check-static:
-	scripts/fetch-zydis
-	@$(MAKE) all static units
-	@scripts/check tests/static/patch.bats tests/unit/symbols.c
+# A librdkafka inside the executable, alone.
+check-static: all static units
+	@scripts/check tests/static/patch.bats tests/unit/symbols.c tests/unit/plan.c
 # What reports look like, when they are meant to look different: renew, and read the difference.
 golden: $(B)/unit/report
 	@rm -f tests/golden/*

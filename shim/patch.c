@@ -24,7 +24,7 @@ extern const void *const rdg_wrappers[CALL_COUNT];
 
 #if defined(__x86_64__)
 #    define NO_DECODER                                                                                       \
-        "this librdgate.so was built without the decoder that it takes (scripts/fetch-zydis, then make)"
+        "this librdgate.so was built without the decoder that it takes (scripts/setup, then make)"
 #else
 #    define NO_DECODER "entries are redirected on x86_64 only; link librdkafka dynamically"
 #endif
@@ -490,7 +490,7 @@ static void examine(struct work *w)
             no(w, why);
     } else if (!plan_possible()) {
         no(w,
-           "this librdgate.so was built without the decoder that it takes (scripts/fetch-zydis, then make)");
+           "this librdgate.so was built without the decoder that it takes (scripts/setup, then make)");
     } else if (!make_library(w)) {
         no(w, "it is not one that we know");
     } else if (others_run() && elf_dynamic(w->im.map, DT_PREINIT_ARRAY)) {
