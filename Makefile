@@ -42,7 +42,9 @@ SHIM_C   := $(wildcard shim/*.c)
 SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
-CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(B)/cli/options.o $(B)/cli/say.o
+# What the shim and the command must agree on is the same code.
+CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o symbols.o inside.o \
+	copy.o maps.o plan_x86_64.o)
 UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
@@ -80,6 +82,7 @@ $(B)/shim/%.o: shim/%.c $(B)/flags
 	$(Q)$(CC) $(SHIM_CFLAGS) -c -o $@ $<
 
 $(B)/shim/plan_x86_64.o: SHIM_CFLAGS += $(ZYDIS_CFLAGS)
+$(B)/cli/plan_x86_64.o: BASE += $(ZYDIS_CFLAGS)
 
 $(B)/shim/%.o: shim/%.S $(B)/flags
 	$(call say,AS,$@)
@@ -101,7 +104,7 @@ $(B)/cli/%.o: shim/%.c $(B)/flags
 
 $(B)/rdgate: $(CLI_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(LDFLAGS)
+	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(ZYDIS) $(LDFLAGS)
 
 # Probes are linked with librdkafka as a user's program is, and never with the shim.
 $(B)/probes/%: tests/probes/%.c $(B)/flags

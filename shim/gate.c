@@ -59,6 +59,7 @@
  */
 #include "gate.h"
 #include "handle.h"
+#include "maps.h"
 #include "options.h"
 #include "peek.h"
 #include "notes.h"
@@ -473,7 +474,7 @@ static void look_for_owners(struct consumer *c)
         /* Left by longjmp or an exception: the thread sleeps above the frame that it called us from. Only
          * believed for the stack it was born with, and seen twice. */
         uintptr_t sp = stack_pointer(s->tid), from, to;
-        bool above = sp > o->frame && mapping_of(o->frame, &from, &to) && sp < to;
+        bool above = sp > o->frame && maps_range(o->frame, &from, &to) && sp < to;
         if (above && o->suspect)
             unreachable(c, o, CALLBACK_ESCAPED);
         else

@@ -4,6 +4,7 @@
  * deadlocks of them.
  */
 #include "peek.h"
+#include "maps.h"
 #include "raw.h"
 #include "say.h"
 
@@ -35,16 +36,11 @@ static long task_file(int tid, const char *name, char *to, size_t size)
     return have > 0 ? have : -1;
 }
 
-static unsigned digit(char c)
-{
-    return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 99;
-}
-
 static uint64_t number(const char **p, unsigned base)
 {
     uint64_t n = 0;
-    for (; digit(**p) < base; (*p)++)
-        n = n * base + digit(**p);
+    for (; text_digit(**p) < base; (*p)++)
+        n = n * base + text_digit(**p);
     return n;
 }
 
@@ -173,111 +169,6 @@ bool peek_memory(uintptr_t from, void *to, size_t size)
     return n == (long)size;
 }
 
-/* A line of /proc/self/maps: "from-to perms offset major:minor inode    path", a character at a time, since
- * it may be longer than any buffer, and some of the threads that look have small stacks. */
-struct line {
-    enum { FROM, TO, PERMISSIONS, OFFSET, MAJOR, MINOR, INODE, GAP, PATH } field;
-    uint64_t value;
-    size_t path, base;
-};
-
-static void field_ends(struct line *l, struct mapping *m)
-{
-    switch (l->field) {
-    case FROM: m->from = l->value; break;
-    case TO: m->to = l->value; break;
-    case OFFSET: m->offset = l->value; break;
-    case MAJOR: m->device = l->value << 32; break;
-    case MINOR: m->device |= l->value; break;
-    case INODE: m->inode = l->value; break;
-    default: break;
-    }
-    l->value = 0;
-    if (l->field < GAP)
-        l->field++;
-}
-
-static void line_ends(struct line *l, struct mapping *m)
-{
-    static const char suffix[] = " (deleted)";
-    const size_t length = sizeof(suffix) - 1;
-    field_ends(l, m);
-    m->path[l->path] = m->base[l->base] = 0;
-    m->deleted = !m->cut && l->path > length && strcmp(m->path + l->path - length, suffix) == 0;
-    char *end = m->deleted ? strstr(m->base, suffix) : NULL;
-    if (end)
-        *end = 0;
-}
-
-static void take(struct line *l, struct mapping *m, char c)
-{
-    if (l->field == GAP && c != ' ')
-        l->field = PATH;
-    if (l->field == PATH) {
-        if (l->path < sizeof(m->path) - 1)
-            m->path[l->path++] = c;
-        else
-            m->cut = true;
-        if (c == '/')
-            l->base = 0;
-        else if (l->base < sizeof(m->base) - 1)
-            m->base[l->base++] = c;
-    } else if (l->field == PERMISSIONS && c != ' ') {
-        m->code = m->code || c == 'x';
-        m->shared = m->shared || c == 's';
-    } else if (digit(c) < (l->field == INODE ? 10 : 16)) {
-        l->value = l->value * (l->field == INODE ? 10 : 16) + digit(c);
-    } else if (l->field != GAP) {
-        field_ends(l, m);
-    }
-}
-
-bool mapping_find(bool (*is)(const struct mapping *m, void *with), void *with, struct mapping *m)
-{
-    int fd = raw_open("/proc/self/maps");
-    if (fd < 0)
-        return false;
-    char text[1024];
-    long n;
-    bool found = false;
-    struct line l = {0};
-    memset(m, 0, sizeof(*m));
-    while (!found && (n = raw_read(fd, text, sizeof(text))) > 0) {
-        for (long i = 0; i < n && !found; i++) {
-            if (text[i] != '\n') {
-                take(&l, m, text[i]);
-                continue;
-            }
-            line_ends(&l, m);
-            found = is(m, with);
-            if (!found)
-                memset(m, 0, offsetof(struct mapping, path));
-            l = (struct line){0};
-        }
-    }
-    raw_close(fd);
-    return found;
-}
-
-static bool holds(const struct mapping *m, void *address)
-{
-    return (uintptr_t)address >= m->from && (uintptr_t)address < m->to;
-}
-
-bool mapping_at(uintptr_t address, struct mapping *m)
-{
-    return mapping_find(holds, (void *)address, m);
-}
-
-bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to)
-{
-    struct mapping m;
-    bool found = mapping_at(address, &m);
-    *from = m.from;
-    *to = m.to;
-    return found;
-}
-
 /* ------------------------------------------------------------------ pthread mutexes
  * What glibc keeps in one, 2.17 to 2.41, on 64-bit machines (sysdeps/nptl/bits/struct_mutex.h):
  *   0 lock: 0, 1, 2 = somebody sleeps; robust and priority-inheriting ones: the owner's tid and flags
@@ -355,7 +246,7 @@ static bool lives_elsewhere(int tid, uintptr_t futex)
 {
     struct mapping m;
     long result = raw(SYS_tkill, tid, 0, 0, 0);
-    return (result == 0 || result == -EPERM) && mapping_at(futex, &m) && m.shared;
+    return (result == 0 || result == -EPERM) && maps_find(futex, &m) && m.shared;
 }
 
 /* Whether a futex is a mutex cannot be seen from the system call: condition variables, semaphores, joins,

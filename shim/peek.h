@@ -29,28 +29,7 @@ bool peek_status(int tid, const char *label, uint64_t *number);
 /* Copies from our own address space; false if not all of it can be read. */
 bool peek_memory(uintptr_t from, void *to, size_t size);
 
-/* The mapping that this address lies in, as /proc/self/maps has it. A thread, a fiber and a coroutine each
- * have a stack of their own, and a guard page keeps their mappings apart. false: none, or it cannot be seen.
- */
-bool mapping_of(uintptr_t address, uintptr_t *from, uintptr_t *to);
 /* The stack pointer of a thread that sleeps in the kernel; 0 if it runs or cannot be seen. */
 uintptr_t stack_pointer(int tid);
-
-/* A line of /proc/self/maps. */
-struct mapping {
-    uintptr_t from, to;
-    uint64_t offset;
-    uint64_t device, inode; /* only good to be compared with another mapping's */
-    bool code;              /* executable */
-    bool shared;
-    bool deleted;  /* its file has no name any more */
-    bool cut;      /* the path is longer than fits */
-    char base[48]; /* the last part of the path, cut to fit; [name] for what is no file */
-    char path[512];
-};
-
-/* Looks for the first mapping of which `is` says true; it may read m, which is filled in. */
-bool mapping_find(bool (*is)(const struct mapping *m, void *with), void *with, struct mapping *m);
-bool mapping_at(uintptr_t address, struct mapping *m);
 
 #endif

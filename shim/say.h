@@ -23,4 +23,10 @@ void text_duration(struct text *t, int64_t ms);
 /* The text, terminated. */
 const char *text_end(struct text *t);
 
+/* What a hexadecimal digit is worth; more than any base if it is none. */
+static inline unsigned text_digit(char c)
+{
+    return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 99;
+}
+
 #endif

@@ -4,7 +4,7 @@
 #include "self.h"
 #include "gate.h"
 #include "ledger.h"
-#include "peek.h"
+#include "maps.h"
 
 #include <signal.h>
 #include <string.h>
@@ -87,7 +87,7 @@ struct self *self_make(void)
 
 bool self_same_stack(struct self *s, uintptr_t a, uintptr_t b)
 {
-    if (a - s->stack_from >= s->stack_to - s->stack_from && !mapping_of(a, &s->stack_from, &s->stack_to))
+    if (a - s->stack_from >= s->stack_to - s->stack_from && !maps_range(a, &s->stack_from, &s->stack_to))
         s->stack_from = s->stack_to = 0;
     return a - s->stack_from < s->stack_to - s->stack_from && b - s->stack_from < s->stack_to - s->stack_from;
 }

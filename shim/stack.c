@@ -15,10 +15,11 @@
  * a thread is asked only when it sleeps in a loop anyway, or the user wants it.
  */
 #include "stack.h"
-#include "elf.h"
 #include "lock.h"
+#include "maps.h"
 #include "peek.h"
 #include "raw.h"
+#include "symbols.h"
 
 #include <signal.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static bool is_old_libgcc(const struct mapping *m, void *with)
     if (m->deleted || m->cut)
         return true;
     int fd = raw_open(m->path);
-    bool good = fd >= 0 && elf_imports(fd, "_dl_find_object");
+    bool good = fd >= 0 && elf_file_imports(fd, "_dl_find_object");
     if (fd >= 0)
         raw_close(fd);
     return !good;
@@ -58,9 +59,9 @@ void stack_start(void)
     bool any = false;
     int saved = errno;
     /* Not somebody else's function of that name. */
-    if (backtrace && mapping_at((uintptr_t)backtrace, &m) &&
+    if (backtrace && maps_find((uintptr_t)backtrace, &m) &&
         (strncmp(m.base, "libc.so", 7) == 0 || strncmp(m.base, "libc-2.", 7) == 0) &&
-        backtrace(some, 2) > 0 && !mapping_find(is_old_libgcc, &any, &m) && any)
+        backtrace(some, 2) > 0 && !maps_search(is_old_libgcc, &any, &m) && any)
         atomic_store(&unwinder, true);
     errno = saved;
 }
@@ -353,7 +354,7 @@ static bool is_file_of(int fd, const struct mapping *m)
     errno = saved;
     if (p == -1)
         return false;
-    bool found = mapping_at((uintptr_t)p, &mine);
+    bool found = maps_find((uintptr_t)p, &mine);
     raw(SYS_munmap, p, 4096, 0, 0);
     return found && mine.device == m->device && mine.inode == m->inode;
 }
@@ -364,7 +365,7 @@ bool place_name(uintptr_t address, struct place *p)
     struct stat st;
     memset(p, 0, sizeof(*p));
     p->address = address;
-    if (!address || !mapping_at(address, &m) || !m.base[0])
+    if (!address || !maps_find(address, &m) || !m.base[0])
         return false;
     memcpy(p->object, m.base, sizeof(p->object));
     p->offset = address - m.from + m.offset;
@@ -376,7 +377,7 @@ bool place_name(uintptr_t address, struct place *p)
     if (fd < 0)
         return true;
     uint64_t own;
-    if (is_file_of(fd, &m) && elf_place(fd, p->offset, &own, p->function, sizeof(p->function)))
+    if (is_file_of(fd, &m) && elf_file_place(fd, p->offset, &own, p->function, sizeof(p->function)))
         p->offset = own;
     raw_close(fd);
     return true;

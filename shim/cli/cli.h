@@ -4,6 +4,8 @@
 #ifndef RDGATE_CLI_H
 #define RDGATE_CLI_H
 
+#include <stdbool.h>
+
 /* Exit codes of rdgate itself; otherwise it exits as the program does. */
 enum {
     EXIT_USAGE = 2,     /* the command line is wrong */
@@ -13,5 +15,9 @@ enum {
 };
 
 int cli_run(int argc, char **argv);
+int cli_check(int argc, char **argv);
+
+/* librdgate.so as `rdgate run` finds it; found[PATH_MAX]. */
+bool cli_find_shim(char *found);
 
 #endif

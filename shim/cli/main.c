@@ -11,6 +11,7 @@ static const struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommands[] = {
     {"run", "start a program with librdgate.so in front of librdkafka", cli_run},
+    {"check", "say whether that will work for a program or a process, and why", cli_check},
 };
 
 static void usage(FILE *to)

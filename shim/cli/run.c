@@ -43,7 +43,7 @@ static void usage(FILE *to)
 }
 
 /* Beside the command (a build tree), in ../lib, or where it was installed. */
-static bool find_shim(char *found)
+bool cli_find_shim(char *found)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -157,7 +157,7 @@ int cli_run(int argc, char **argv)
         return EXIT_USAGE;
     }
     char shim[PATH_MAX];
-    if (!find_shim(shim)) {
+    if (!cli_find_shim(shim)) {
         fprintf(stderr,
                 "rdgate run: librdgate.so is neither beside rdgate nor in %s; make install puts it there\n",
                 RDGATE_LIBDIR);

@@ -1,5 +1,6 @@
-/* links: peek.o say.o */
+/* links: peek.o maps.o say.o */
 /* Threads stay in their sleeps to the end: exit ends them. */
+#include "maps.h"
 #include "peek.h"
 #include "tap.h"
 #include "threads.h"
@@ -727,20 +728,20 @@ static void maps(void)
     struct mapping m;
     uintptr_t from, to;
     int here, lines = 0;
-    ok(mapping_of((uintptr_t)&here, &from, &to));
+    ok(maps_range((uintptr_t)&here, &from, &to));
     ok(from <= (uintptr_t)&here && (uintptr_t)&here < to);
-    ok(mapping_at((uintptr_t)&here, &m));
+    ok(maps_find((uintptr_t)&here, &m));
     ok(!m.code);
-    ok(mapping_at((uintptr_t)maps, &m));
+    ok(maps_find((uintptr_t)maps, &m));
     ok(m.code);
     is_text(m.base, "peek");
     ok(m.path[0] == '/');
     ok(m.inode != 0);
     ok(!m.deleted);
-    ok(!mapping_of(0, &from, &to));
-    ok(!mapping_of(8, &from, &to));
-    ok(mapping_find(is_first, NULL, &m));
-    ok(!mapping_find(is_none, &lines, &m));
+    ok(!maps_range(0, &from, &to));
+    ok(!maps_range(8, &from, &to));
+    ok(maps_search(is_first, NULL, &m));
+    ok(!maps_search(is_none, &lines, &m));
     ok(lines > 5);
 
     /* a line longer than what is read at once, and one behind it */
@@ -762,12 +763,12 @@ static void maps(void)
     if (fd < 0 || ftruncate(fd, 4096))
         abort();
     void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
-    ok(mapping_at((uintptr_t)p, &m));
+    ok(maps_find((uintptr_t)p, &m));
     ok(m.cut);
     is_text(m.base, "file");
     is(m.from, (long long)(uintptr_t)p);
     is(m.to, (long long)(uintptr_t)p + 4096);
-    ok(mapping_of((uintptr_t)&here, &from, &to));
+    ok(maps_range((uintptr_t)&here, &from, &to));
     unlink(path);
     for (size_t n = deep; n > root; n -= 201) {
         path[n] = 0;

@@ -1,7 +1,8 @@
-/* links: stack.o peek.o elf.o lock.o say.o */
-#include "elf.h"
+/* links: stack.o peek.o maps.o symbols.o lock.o say.o */
+#include "maps.h"
 #include "peek.h"
 #include "stack.h"
+#include "symbols.h"
 #include "tap.h"
 #include "threads.h"
 
@@ -235,7 +236,7 @@ static bool run(const char *format, const char *a, const char *b)
 static uint64_t offset_of(uintptr_t address)
 {
     struct mapping m;
-    return mapping_at(address, &m) ? address - m.from + m.offset : 0;
+    return maps_find(address, &m) ? address - m.from + m.offset : 0;
 }
 
 static char *map_file(const char *path, size_t *size)
@@ -374,10 +375,11 @@ static void try_file(int fd, size_t size)
     uint64_t address;
     for (int i = 0; i < 4; i++) {
         memset(name, 0x55, sizeof(name));
-        elf_place(fd, i ? roll((uint32_t)size + 1) : UINT64_MAX - roll(100), &address, name, sizeof(name));
+        elf_file_place(fd, i ? roll((uint32_t)size + 1) : UINT64_MAX - roll(100), &address, name,
+                       sizeof(name));
         bad_answers += !memchr(name, 0, sizeof(name));
     }
-    elf_imports(fd, "_dl_find_object");
+    elf_file_imports(fd, "_dl_find_object");
 }
 
 static void rubbish(void)

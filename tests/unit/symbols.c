@@ -148,7 +148,7 @@ static void finds(void)
     is(elf_file_build_id(&f, &id), 4);
     is(id[0], 0xab);
     is_text(elf_file_debuglink(&f), "other.debug");
-    ok(elf_file_section(&f, ".text") != NULL);
+    ok(elf_file_section(&f, ".text"));
     ok(!elf_file_section(&f, ".tex"));
     ok(elf_file_at(&f, TEXT, 16) == m.bytes + TEXT);
     ok(elf_file_at(&f, 0x2fff, 1) != NULL);

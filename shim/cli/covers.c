@@ -1,0 +1,590 @@
+/*
+ * covers.c: see covers.h. It foretells what the shim does, by the same code where the shim has it (symbols.c,
+ * inside.c, copy.c, plan_<arch>.c).
+ */
+#include "covers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define OBJECTS_MOST 512
+
+void covers_say(struct covers *c, enum level level, const char *more, const char *format, ...)
+{
+    va_list list;
+    if (level == LEVEL_NO)
+        c->no = true;
+    if (c->line_count == LINES_MOST)
+        return;
+    struct line *l = &c->lines[c->line_count];
+    va_start(list, format);
+    if (vasprintf(&l->text, format, list) >= 0) {
+        l->level = level;
+        l->more = more ? strdup(more) : NULL;
+        c->line_count++;
+    }
+    va_end(list);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+bool covers_defect(unsigned version, int i, int *number, const char **fixed, const char **what)
+{
+    enum { ON_CLOSE, ON_DESTROY, ON_CALL };
+    static const struct {
+        int number;
+        unsigned from, to;
+        const char *fixed, *what;
+    } defects[] = {
+#define DEFECT(number, from, to, text, on, what) {number, from, to, text, what},
+#include "../defects.def"
+    };
+    version >>= 8;
+    for (size_t k = 0; version && k < sizeof(defects) / sizeof(*defects); k++) {
+        if (version < defects[k].from || version >= defects[k].to || i-- > 0)
+            continue;
+        *number = defects[k].number;
+        *fixed = defects[k].fixed;
+        *what = defects[k].what;
+        return true;
+    }
+    return false;
+}
+
+const char *covers_excuse(const char *name)
+{
+    static const struct {
+        const char *pattern, *reason;
+    } excuses[] = {
+#define CALL(...)
+#define EXCUSE(pattern, reason) {pattern, reason},
+#include "../calls.def"
+    };
+    for (size_t i = 0; i < sizeof(excuses) / sizeof(*excuses); i++)
+        if (fnmatch(excuses[i].pattern, name, 0) == 0)
+            return excuses[i].reason;
+    return NULL;
+}
+
+static const char *version_words(unsigned version)
+{
+    static char words[4][32];
+    static int turn;
+    char *to = words[turn++ % 4];
+    if (version)
+        snprintf(to, sizeof(words[0]), "%u.%u.%u", version >> 24, version >> 16 & 255, version >> 8 & 255);
+    else
+        snprintf(to, sizeof(words[0]), "of unknown version");
+    return to;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void add_library(struct covers *c, const char *path, unsigned version, bool covered)
+{
+    if (c->library_count == LIBRARIES_MOST)
+        return;
+    snprintf(c->libraries[c->library_count].path, PATH_MAX, "%s", path);
+    c->libraries[c->library_count].version = version;
+    c->libraries[c->library_count++].covered = covered;
+}
+
+/* What this object asks of librdkafka. */
+static void count_calls(struct covers *c, const struct binary *b)
+{
+    const char *name;
+    for (size_t i = 0; (name = binary_asked(b, &i));) {
+        int call = 0;
+        while (call < CALL_COUNT && strcmp(rdg_calls[call].name, name) != 0)
+            call++;
+        if (call < CALL_COUNT && rdg_calls[call].class != PASS) {
+            c->gated_count += !c->gated[call];
+            c->gated[call] = true;
+            continue;
+        }
+        int k = 0;
+        while (k < c->other_count && strcmp(c->others[k], name) != 0)
+            k++;
+        if (k == c->other_count && k < OTHERS_MOST && (c->others[k] = strdup(name)))
+            c->other_count++;
+    }
+}
+
+/* ------------------------------------------------------------------ the file itself */
+
+static const char *dynamic_words(const struct binary *b)
+{
+    if (binary_contains(b, "\xff Go buildinf:") || elf_file_section(&b->f, ".go.buildinfo"))
+        return "go build -tags dynamic";
+    if (binary_contains(b, "/rustc/"))
+        return "the crate's feature dynamic-linking (rdkafka = { features = [\"dynamic-linking\"] })";
+    return "librdkafka linked dynamically (-lrdkafka)";
+}
+
+/* false: there is nothing more to be said. */
+static bool say_format(struct covers *c, const struct binary *b)
+{
+    char more[512];
+    const char *name = last_part(b->interpreter);
+    switch (b->kind) {
+    case FOREIGN_ELF:
+        covers_say(c, LEVEL_NO,
+                   "The loader leaves out a preload of another kind; take a librdgate.so built there.",
+                   "ELF %s; librdgate.so is %s", binary_words(b),
+#if defined(__x86_64__)
+                   "64-bit x86-64"
+#else
+                   "64-bit aarch64"
+#endif
+        );
+        return false;
+    case ODD_ELF:
+        covers_say(c, LEVEL_NO, NULL, "ELF %s, but neither a program nor a shared object", binary_words(b));
+        return false;
+    case STATIC:
+    case STATIC_PIE: {
+        struct inside in;
+        bool inside = copy_find(&in, &b->f) || copy_speaks(&b->f);
+        unsigned version = inside ? binary_version(b, &in) : 0;
+        if (inside) {
+            snprintf(more, sizeof(more),
+                     "It cannot be covered as it is. Build it with an interpreter and %s.", dynamic_words(b));
+            add_library(c, "the program itself", version, false);
+        }
+        covers_say(c, LEVEL_NO, inside ? more : NULL,
+                   "ELF %s, %s: no interpreter, so nothing is ever preloaded%s%s", binary_words(b),
+                   b->kind == STATIC ? "static" : "static-pie",
+                   inside ? "; librdkafka is inside, " : "; and there is no librdkafka in it",
+                   inside ? version_words(version) : "");
+        return false;
+    }
+    case MODULE: covers_say(c, LEVEL_OK, NULL, "ELF %s, a shared object", binary_words(b)); return true;
+    default: break;
+    }
+    if (strncmp(name, "ld-musl-", 8) == 0) {
+        covers_say(
+            c, LEVEL_NO,
+            "musl's loader refuses a program whose preload it cannot load: take it out of LD_PRELOAD, or run "
+            "the program's glibc build.",
+            "ELF %s, dynamic, interpreter %s: musl, and librdgate.so is built for glibc", binary_words(b),
+            name);
+        return false;
+    }
+    bool glibc = strncmp(name, "ld-linux-", 9) == 0 || strcmp(name, "ld.so.1") == 0;
+    covers_say(c, LEVEL_OK, NULL, "ELF %s, dynamic, interpreter %s%s", binary_words(b), name,
+               glibc ? " (glibc)" : "");
+    if (!glibc)
+        covers_say(c, LEVEL_NOTE, NULL, "%s is no loader that is known here; librdgate.so needs glibc's",
+                   b->interpreter);
+    int fd = world_open(&c->world, b->interpreter);
+    if (fd < 0)
+        covers_say(c, LEVEL_NO, NULL, "its interpreter %s is not there: it cannot be started",
+                   b->interpreter);
+    else
+        close(fd);
+    return true;
+}
+
+/* setuid, setgid, capabilities: the loader ignores LD_PRELOAD, and we turn ourselves off. */
+static void say_privileges(struct covers *c, const struct loaded *l)
+{
+    static const char more[] =
+        "For such a program the loader ignores LD_PRELOAD, and librdgate.so turns itself off. What needs a "
+        "capability can get it from who starts it (systemd: AmbientCapabilities=).";
+    mode_t mode = l->b.st.st_mode;
+    const char *what = mode & S_ISUID                         ? "setuid"
+                       : (mode & S_ISGID) && (mode & S_IXGRP) ? "setgid"
+                       : c->world.root < 0 && getxattr(l->path, "security.capability", NULL, 0) > 0
+                           ? "given capabilities"
+                           : NULL;
+    struct statvfs fs;
+    if (!what || l->b.kind != PROGRAM)
+        return;
+    if (c->world.root < 0 && statvfs(l->path, &fs) == 0 && fs.f_flag & ST_NOSUID)
+        covers_say(c, LEVEL_NOTE, NULL, "it is %s, but lies on a file system that is mounted nosuid", what);
+    else
+        covers_say(c, LEVEL_NO, more, "it is %s", what);
+}
+
+/* ------------------------------------------------------------------ copies inside something else */
+
+/* Symbols from the debug file, as the shim looks for it. */
+static bool find_in_debug_file(struct covers *c, struct inside *in, const struct loaded *l)
+{
+    char path[PATH_MAX];
+    for (int place = 0; copy_debug_file(&l->b.f, l->path, place, path, sizeof(path)); place++) {
+        struct binary b;
+        int fd = world_open(&c->world, path);
+        if (fd < 0)
+            continue;
+        const char *why = binary_open(&b, fd);
+        close(fd);
+        if (why)
+            continue;
+        bool found = b.kind != SCRIPT && b.kind != FOREIGN_ELF && copy_same_build(&b.f, &l->b.f);
+        bool good = found && copy_find(in, &b.f);
+        if (good)
+            covers_say(c, LEVEL_NOTE, NULL, "its symbols are in %s", path);
+        binary_close(&b);
+        if (found)
+            return good;
+    }
+    return false;
+}
+
+/* Has somebody, we, written into the entry of this process's function? -1: it cannot be seen. */
+static int is_redirected(const struct covers *c, const struct loaded *l, const struct inside *in)
+{
+    uint64_t at = in->place[CALL_rd_kafka_new].at;
+    uint8_t now[16];
+    const uint8_t *file = elf_file_at(&l->b.f, at, sizeof(now));
+    Elf64_Phdr p;
+    uint64_t first = 0;
+    for (unsigned i = 0; elf_file_segment(&l->b.f, i, &p); i++) {
+        if (p.p_type == PT_LOAD && p.p_offset == 0) {
+            first = p.p_vaddr;
+            break;
+        }
+    }
+    struct iovec here = {now, sizeof(now)}, there = {(void *)(l->base - first + at), sizeof(now)};
+    if (!file || !l->base || process_vm_readv(c->pid, &here, 1, &there, 1, 0) != (ssize_t)sizeof(now))
+        return -1;
+    return memcmp(file, now, sizeof(now)) != 0;
+}
+
+/* The copy in l, of which the symbols are known: can its entries be redirected? */
+static const char *judge(const struct inside *in, const struct elf_file *f, int *count)
+{
+    static char words[256];
+    const char *why = copy_recognised(in);
+    *count = 0;
+    if (why)
+        return *why ? why : "not all that makes a librdkafka is there";
+    if (!plan_possible())
+#if defined(__x86_64__)
+        return "rdgate was built without the decoder that it takes (scripts/fetch-zydis, then make)";
+#else
+        return "entries are redirected on x86_64 only";
+#endif
+    for (int i = 0; i < CALL_COUNT; i++) {
+        struct plan plan;
+        if (!in->place[i].at || rdg_calls[i].class == PASS)
+            continue;
+        why = copy_plan(&plan, in, f, i, 0);
+        if (why && copy_vital(i)) {
+            snprintf(words, sizeof(words), "%s cannot be redirected, %s", rdg_calls[i].name, why);
+            return words;
+        }
+        *count += !why;
+    }
+    return NULL;
+}
+
+static void say_copy(struct covers *c, const struct loaded *l, bool program)
+{
+    struct inside in;
+    char where[PATH_MAX + 32], more[512];
+    int count;
+    unsigned version = 0;
+    if (program)
+        snprintf(where, sizeof(where), "this program");
+    else
+        snprintf(where, sizeof(where), "%s", l->path);
+    snprintf(more, sizeof(more),
+             "LD_PRELOAD cannot replace calls that never leave the file. Build it with %s.",
+             dynamic_words(&l->b));
+    bool found = copy_find(&in, &l->b.f);
+    /* A module is only looked into for names that are there. */
+    if (!found && program && !copy_has_symbols(&l->b.f))
+        found = find_in_debug_file(c, &in, l);
+    if (!found) {
+        add_library(c, l->path, 0, false);
+        covers_say(c, LEVEL_NO, more, "librdkafka is inside %s: %s", where,
+                   copy_has_symbols(&l->b.f) ? "its functions cannot be found" : copy_keep_symbols(&l->b.f));
+        return;
+    }
+    version = binary_version(&l->b, &in);
+    const char *why = judge(&in, &l->b.f, &count);
+    add_library(c, l->path, version, !why && c->options.patch == PATCH_AUTO);
+    if (why) {
+        covers_say(c, LEVEL_NO, more, "librdkafka %s is inside %s: %s", version_words(version), where, why);
+        return;
+    }
+    int redirected = c->pid ? is_redirected(c, l, &in) : -1;
+    if (c->options.patch != PATCH_AUTO && redirected <= 0) {
+        if (!c->pid)
+            snprintf(more, sizeof(more),
+                     "RDGATE_PATCH=auto (rdgate run --patch=auto) redirects them at their entries; or build "
+                     "it with %s.",
+                     dynamic_words(&l->b));
+        covers_say(c, LEVEL_NO, more,
+                   "librdkafka %s is inside %s, where a preload does not reach; %d of its functions can be "
+                   "redirected, "
+                   "and RDGATE_PATCH is off",
+                   version_words(version), where, count);
+        return;
+    }
+    if (redirected == 0) {
+        covers_say(c, LEVEL_NO, NULL,
+                   "librdkafka %s is inside %s, and its functions have not been redirected",
+                   version_words(version), where);
+        return;
+    }
+    c->by |= BY_PATCH;
+    covers_say(c, LEVEL_OK, NULL,
+               "librdkafka %s is inside %s: %d of its functions %s redirected at their entries",
+               version_words(version), where, count, redirected == 1 ? "are" : "will be");
+}
+
+/* ------------------------------------------------------------------ the parts of a program */
+
+static bool is_librdkafka_alone(const struct loaded *l)
+{
+    return strncmp(last_part(l->path), "librdkafka", 10) == 0 ||
+           (l->b.soname && strncmp(l->b.soname, "librdkafka", 10) == 0);
+}
+
+static bool has_copy(const struct loaded *l, bool program)
+{
+    struct inside in;
+    /* Whoever has nothing of what librdkafka calls for is not searched. */
+    if (!copy_possible(binary_asks, &l->b))
+        return false;
+    if (program ? copy_find(&in, &l->b.f) : copy_is_hidden(&l->b.f)) {
+        const char *why = copy_find(&in, &l->b.f) ? copy_recognised(&in) : "";
+        return !why || *why;
+    }
+    return !copy_has_symbols(&l->b.f) && copy_speaks(&l->b.f);
+}
+
+/* A shared object that offers librdkafka's functions to others. Do its own calls go through the loader? */
+static void say_offering(struct covers *c, const struct loaded *l, const char *how)
+{
+    static const char *const some[] = {"rd_kafka_new", "rd_kafka_destroy", "rd_kafka_consumer_close",
+                                       "rd_kafka_consumer_poll", "rd_kafka_queue_poll"};
+    unsigned version = binary_version(&l->b, NULL);
+    bool binds = is_librdkafka_alone(l);
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some) && !binds; i++)
+        binds = binary_binds(&l->b, some[i]);
+    add_library(c, l->path, version, binds);
+    if (!binds) {
+        covers_say(c, LEVEL_NO, "Link it without -Bsymbolic, or link librdkafka dynamically.",
+                   "librdkafka %s is inside %s, which calls it directly (linked with -Bsymbolic or alike)",
+                   version_words(version), l->path);
+        return;
+    }
+    c->by |= BY_PRELOAD;
+    if (is_librdkafka_alone(l))
+        covers_say(c, LEVEL_OK, NULL, "%s %s, version %s", how, l->path,
+                   version ? version_words(version) : "unknown");
+    else
+        covers_say(c, LEVEL_OK, NULL, "%s %s: librdkafka %s is inside, and the loader binds its calls", how,
+                   l->path, version_words(version));
+}
+
+static void say_calls(struct covers *c)
+{
+    char also[64] = "";
+    if (c->other_count)
+        snprintf(also, sizeof(also), ", %d others have no gate%s", c->other_count,
+                 c->verbose ? "" : " (-v lists them)");
+    covers_say(c, LEVEL_NOTE, NULL, "%d gated call%s imported%s", c->gated_count,
+               c->gated_count == 1 ? "" : "s", also);
+    for (int i = 0; c->verbose && i < c->other_count; i++) {
+        const char *why = covers_excuse(c->others[i]);
+        covers_say(c, LEVEL_NOTE, NULL, "no gate: %s: %s", c->others[i],
+                   why ? why : "takes no consumer, or is newer than this rdgate");
+    }
+}
+
+static void say_defects(struct covers *c)
+{
+    for (int i = 0; i < c->library_count; i++) {
+        int number;
+        const char *fixed, *what;
+        bool again = false;
+        for (int k = 0; k < i; k++)
+            again |= c->libraries[k].version == c->libraries[i].version;
+        for (int d = 0; !again && covers_defect(c->libraries[i].version, d, &number, &fixed, &what); d++)
+            covers_say(c, LEVEL_NOTE, NULL,
+                       "librdkafka %s has a known defect, mended in %s: %s (librdkafka #%d)",
+                       version_words(c->libraries[i].version), fixed, what, number);
+    }
+}
+
+/* Everything that the loader maps with the program: as ld.so would, breadth first. */
+static int load_all(struct covers *c, struct loaded *first, struct loaded **all, char *missing, size_t size)
+{
+    int n = 1;
+    missing[0] = 0;
+    all[0] = first;
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < all[i]->b.needed_count && n < OBJECTS_MOST; k++) {
+            const char *name = all[i]->b.needed[k];
+            bool known = false;
+            for (int j = 1; j < n && !known; j++)
+                known = strcmp(last_part(all[j]->path), last_part(name)) == 0 ||
+                        (all[j]->b.soname && strcmp(all[j]->b.soname, name) == 0);
+            struct loaded *l = known ? NULL : calloc(1, sizeof(*l));
+            if (!l)
+                continue;
+            if (world_load(&c->world, all[i], name, l)) {
+                all[n++] = l;
+                continue;
+            }
+            free(l);
+            if (!missing[0] || strncmp(name, "librdkafka", 10) == 0)
+                snprintf(missing, size, "%s", name);
+        }
+    }
+    return n;
+}
+
+/* Who opens libraries, and asks for functions by name. */
+static const struct loaded *opener(struct loaded *const *all, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *name = all[i]->b.soname ? all[i]->b.soname : "";
+        if (strncmp(name, "libc.", 5) == 0 || strncmp(name, "ld-linux", 8) == 0 ||
+            strncmp(name, "libdl.", 6) == 0 || strncmp(name, "libpthread.", 11) == 0)
+            continue; /* glibc's own */
+        if (binary_asks(&all[i]->b, "dlopen") || binary_asks(&all[i]->b, "dlmopen"))
+            return all[i];
+    }
+    return NULL;
+}
+
+/* ld.so would not even start it, or, in a container, not with us. */
+static void say_glibc(struct covers *c, struct loaded *const *all, int n)
+{
+    struct binary b;
+    const char *shim = strrchr(c->shim, '/');
+    int fd = shim ? open(c->shim, O_RDONLY | O_CLOEXEC) : -1;
+    unsigned needs = 0, has = 0;
+    if (fd >= 0 && !binary_open(&b, fd)) {
+        needs = b.kind == MODULE ? binary_glibc(&b, false) : 0;
+        binary_close(&b);
+    }
+    if (fd >= 0)
+        close(fd);
+    for (int i = 0; i < n; i++)
+        if (all[i]->b.soname && strcmp(all[i]->b.soname, "libc.so.6") == 0)
+            has = binary_glibc(&all[i]->b, true);
+    if (needs && has && needs > has)
+        covers_say(c, LEVEL_NO, "Build librdgate.so where that glibc is.",
+                   "librdgate.so needs glibc 2.%u, and this program has 2.%u", needs / 1000, has / 1000);
+}
+
+static void say_parts(struct covers *c, struct loaded *const *all, int n)
+{
+    const struct loaded *first = all[0];
+    const char *who = NULL; /* asks for librdkafka */
+    int offering = 0;
+    bool copies = false;
+    say_glibc(c, all, n);
+    for (int i = 0; i < n; i++) {
+        const struct loaded *l = all[i];
+        bool program = l->b.kind == PROGRAM && i == 0;
+        bool offers = binary_offers(&l->b, "rd_kafka_new");
+        if (!offers || !is_librdkafka_alone(l)) {
+            if (binary_asks(&l->b, "rd_kafka_new") || binary_asks(&l->b, "rd_kafka_version") ||
+                binary_asks(&l->b, "rd_kafka_consumer_poll")) {
+                if (!who)
+                    who = l == first ? "needs" : l->b.soname ? l->b.soname : last_part(l->path);
+            }
+            count_calls(c, &l->b);
+        }
+        if (offers && !program) {
+            char how[2 * PATH_MAX + 64];
+            if (c->pid)
+                snprintf(how, sizeof(how), "has loaded");
+            else if (l == first)
+                snprintf(how, sizeof(how), "is");
+            else if (!who || strcmp(who, "needs") == 0)
+                snprintf(how, sizeof(how), "needs %s ->", l->b.soname ? l->b.soname : last_part(l->path));
+            else
+                snprintf(how, sizeof(how), "needs %s, which needs %s ->", who,
+                         l->b.soname ? l->b.soname : last_part(l->path));
+            say_offering(c, l, how);
+            offering++;
+        } else if (has_copy(l, program)) {
+            /* The loader maps what is needed before us: only the program and what it opens are looked into.
+             */
+            copies = true;
+            if (program || l == first || c->pid) {
+                say_copy(c, l, program);
+            } else {
+                add_library(c, l->path, 0, false);
+                covers_say(c, LEVEL_NO, "Link that library with librdkafka dynamically.",
+                           "librdkafka is inside %s, which it needs and which keeps it to itself", l->path);
+            }
+        }
+        if (l->deleted && offers)
+            covers_say(c, LEVEL_NOTE, NULL,
+                       "%s has been replaced or removed since; the process has the old one", l->path);
+    }
+    if (who && !offering && !c->pid)
+        covers_say(c, LEVEL_NO, NULL,
+                   "nothing that it needs offers the functions of librdkafka that %s asks for",
+                   strcmp(who, "needs") == 0 ? "it" : who);
+    if (offering && c->gated_count + c->other_count)
+        say_calls(c);
+    const struct loaded *opens = opener(all, n);
+    if (opens && !c->no && (!c->by || c->verbose)) {
+        if (!c->by && !c->pid)
+            covers_say(c, LEVEL_OK, NULL, "%s opens libraries while it runs (dlopen)",
+                       opens == first    ? "it"
+                       : opens->b.soname ? opens->b.soname
+                                         : opens->path);
+        c->by |= BY_DLSYM;
+    }
+    if (!c->no && !c->by && !offering && !copies && first->b.kind != MODULE && !c->pid)
+        covers_say(c, LEVEL_NO, "If it starts other programs, check those: LD_PRELOAD is inherited.",
+                   "there is no librdkafka in it, it needs none, and it opens no libraries");
+    say_defects(c);
+}
+
+void covers_file(struct covers *c, struct loaded *l)
+{
+    static struct loaded *all[OBJECTS_MOST];
+    char missing[256];
+    if (!say_format(c, &l->b))
+        return;
+    say_privileges(c, l);
+    int n = load_all(c, l, all, missing, sizeof(missing));
+    if (missing[0])
+        covers_say(c, strncmp(missing, "librdkafka", 10) == 0 ? LEVEL_NO : LEVEL_NOTE,
+                   "Is it in LD_LIBRARY_PATH where the program runs?", "%s, which is needed, is not found",
+                   missing);
+    say_parts(c, all, n);
+    if (l->b.kind == MODULE && !c->no && !c->by)
+        covers_say(c, LEVEL_NO, NULL, "there is no librdkafka in it, and it needs none");
+    for (int i = 1; i < n; i++) {
+        binary_close(&all[i]->b);
+        free(all[i]);
+    }
+}
+
+void covers_process(struct covers *c, struct loaded *objects, int count)
+{
+    static struct loaded *all[OBJECTS_MOST];
+    int n = 0;
+    if (!say_format(c, &objects[0].b))
+        return;
+    for (int i = 0; i < count && n < OBJECTS_MOST; i++)
+        all[n++] = &objects[i];
+    say_parts(c, all, n);
+}
