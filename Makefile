@@ -176,7 +176,7 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table unittest deny lto host module.so close_exported close_nopie \
+	queues events inside table unittest deny lto host module.so early.so busy.so close_exported close_nopie \
 	$(if $(wildcard build/go.absent),,govictim govictim-race))
 static: $(STATICS)
 
@@ -198,11 +198,17 @@ $(B)/static/close_exported: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/fla
 $(B)/static/close_nopie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -no-pie -Wl,-z,now -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
-# A module that keeps its copy to itself.
+# Modules that keep their copy to themselves; the second has a constructor, and the third one that starts a thread.
+MODULE = mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@
 $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
-	$(Q)mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@ $< $(STATIC_A) \
-		-lz -lm -ldl -lpthread
+	$(Q)$(MODULE) -Dconstructor=unused $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/early.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(MODULE) $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/busy.so: tests/probes/close_wakes_poll.c tests/static/busy.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(MODULE) $(filter %.c,$^) $(STATIC_A) -lz -lm -ldl -lpthread
 # confluent-kafka-go brings its own librdkafka.
 GO = $(firstword $(wildcard $(CURDIR)/build/go/bin/go) go)
 GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 $(GO) build
