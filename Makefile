@@ -176,7 +176,8 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table unittest deny lto host module.so early.so busy.so close_exported close_nopie \
+	queues events inside table every unittest deny lto host module.so early.so busy.so close_exported close_nopie \
+	debian_close_wakes_poll debian_nopie debian_unittest static_pie \
 	$(if $(wildcard build/go.absent),,govictim govictim-race))
 static: $(STATICS)
 
@@ -198,6 +199,22 @@ $(B)/static/close_exported: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/fla
 $(B)/static/close_nopie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -no-pie -Wl,-z,now -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
+# Debian's own librdkafka.a, with all that it calls for.
+DEBIAN_A = -l:librdkafka.a -llz4 -lm -lzstd -lsasl2 -lssl -lcrypto -lz -ldl -lpthread -lrt
+DEBIAN_CC = $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP
+$(B)/static/debian_%: tests/probes/%.c $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(DEBIAN_CC) -o $@ $< $(DEBIAN_A)
+$(B)/static/debian_%: tests/static/%.c $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(DEBIAN_CC) -o $@ $< $(DEBIAN_A)
+$(B)/static/debian_nopie: tests/probes/close_wakes_poll.c $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(DEBIAN_CC) -no-pie -o $@ $< $(DEBIAN_A)
+# A program without a dynamic loader: nobody asks for a preload.
+$(B)/static/static_pie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -static-pie -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread 2>/dev/null
 # Modules that keep their copy to themselves; the second has a constructor, and the third one that starts a thread.
 MODULE = mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@
 $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # Programs with librdkafka inside: entry patching.
 load ../helper
-export RDGATE_PATCH=${RDGATE_PATCH:-auto}
 
 STATIC=$ROOT/build/static
 PROBES=$STATIC # what plain() and with_shim() run
@@ -134,6 +133,26 @@ alike() { # PROGRAM ARG...
     done < <(sed -n '/, PASS, /d; s/^CALL([a-z]*, [^,]*, \(rd_kafka_[A-Za-z0-9_]*\),.*/\1/p' "$ROOT/shim/calls.def")
     [ "$n" -gt 90 ] || fail "the table has not been read"
     [ "$(grep -c 'writable and executable\|not executable' <<<"$output")" -eq 0 ] || fail "memory was left open"
+}
+
+@test "every function of the table gives through its redirected entry what it gives otherwise" {
+    alike every
+}
+
+@test "programs with Debian's librdkafka.a are covered, position-independent or not" {
+    covers debian_close_wakes_poll
+    covers debian_nopie
+    RDGATE_VERBOSE=1 with_shim 60 debian_unittest
+    expect_covered
+}
+
+@test "a static program says nothing, as nobody is there to say it; rdgate check does" {
+    with_shim 3 static_pie
+    expect_hang "join the poller"
+    run "$ROOT/build/rdgate" check "$STATIC/static_pie"
+    RAN="rdgate check" HALF=shim
+    [ "$status" -ne 0 ] || fail "should not have been satisfied"
+    grep -q "static-pie" <<<"$output" || fail "should have said what it is"
 }
 
 @test "RDGATE_PATCH=off leaves every entry alone, and says nothing" {
