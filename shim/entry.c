@@ -59,10 +59,11 @@ struct unclosed {
     int count;
 };
 
+/* Of a group: who consumes without one owes nobody a goodbye. */
 static void is_open(struct consumer *c, void *with)
 {
     struct unclosed *u = with;
-    if (c->is_consumer && c->rk && !c->forked && atomic_load(&c->life) == OPEN && u->count < UNCLOSED)
+    if (c->is_consumer && c->subscribed && c->rk && !c->forked && atomic_load(&c->life) == OPEN && u->count < UNCLOSED)
         u->found[u->count++] = c;
 }
 

@@ -158,7 +158,9 @@ static void walk_consumer(struct consumer *c, void *with)
     w->close |= poll_is_late(c);
     struct rebalance *r = &c->rebalance;
     r->at += w->gap;
-    if (atomic_load(&c->unanswered) && (r->returned || r->event) && life == OPEN &&
+    /* A close that runs is looked at as a call; after close_queue the application polls, and no call stands.
+     */
+    if (atomic_load(&c->unanswered) && (r->returned || r->event) && (life == OPEN || life == CLOSING_QUEUE) &&
         now_ms - r->at >= GRACE_MS) {
         w->close |= now_ms - r->at >= rdg_options.stuck_ms;
         if (r->returned && !r->noted && w->notes < NOTED)

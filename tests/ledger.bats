@@ -68,6 +68,19 @@ unanswered() {
     for_each_lib unanswered revoke event
 }
 
+silent() {
+    PROBE_PATIENCE_MS=3000 plain 30 close_queue silent
+    expect_not_ok "never closed"
+    watched 40 close_queue silent
+    expect_ok
+    found rebalance-unanswered 2
+    says "REVOKE"
+}
+
+@test "so is one of a close that the application polls itself, when it is old" {
+    for_each_lib silent
+}
+
 forgiven() {
     plain 30 unanswered assign event
     expect_ok

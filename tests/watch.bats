@@ -165,9 +165,12 @@ unclosed() {
     watched 20 finalizer nobody
     expect_ok
     found unclosed-at-exit 1
+    watched 20 finalizer loner
+    expect_ok
+    found unclosed-at-exit 0
 }
 
-@test "a consumer that is open when the process ends is named" {
+@test "a member of a group that is open when the process ends is named, one without a group is not" {
     for_each_lib unclosed
 }
 

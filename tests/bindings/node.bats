@@ -1,6 +1,6 @@
 # node-rdkafka (its librdkafka beside the addon) and @confluentinc/kafka-javascript (librdkafka inside it) from npm, on
 # Apache Kafka. Their rebalance callback only tells the main thread; a close in a thread of the pool ends when that
-# has answered. What misuse there is waits above librdkafka: disconnect for a consume that runs.
+# has answered.
 
 load ../clients
 load ../broker
@@ -41,5 +41,19 @@ node_() { # NAME PACKAGE PROGRAM SCENARIO LINES
     for mode in message batch; do
         node_ "promised-$mode" @confluentinc/kafka-javascript promised "$mode" 601
         covered "promised-$mode" '\.node'
+    done
+}
+
+# With RDGATE_CLOSE_MS nobody waits for ever for the answer.
+@test "a rebalance callback that forgets to unassign: disconnect hangs without, is named and ends with" {
+    for package in node-rdkafka @confluentinc/kafka-javascript; do
+        name=silent-${package##*/}
+        PACKAGE=$package RDGATE_CLOSE_MS=1000 both "$name" 25 node "$HERE/service.js" silent "$BOOTSTRAP" GROUP orders 600
+        fell "$name" plain
+        ended "$name" gated 0
+        said "$name" gated disconnected
+        grep -q 'finding: close-stuck: ' "$BATS_TEST_TMPDIR/$name.gated.err"
+        grep -q 'The REVOKE of 3 partitions given to .* was not answered' "$BATS_TEST_TMPDIR/$name.gated.err"
+        was_gated "$name"
     done
 }

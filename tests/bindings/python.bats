@@ -64,6 +64,19 @@ aio() { # VERSION SCENARIO...
     was_gated aioclose
 }
 
+@test "2.16: a service whose threads share a Consumer" {
+    python sync216 60 2.16.1 service serve orders 600
+    serves sync216 601
+    said sync216 gated "committed: [(0, 200), (1, 200), (2, 200)]"
+    covered sync216 'confluent_kafka.libs/librdkafka-[0-9a-f]+\.so'
+}
+
+@test "2.16: close against poll(-1): its own gate lets it wait, without us and with" {
+    python close216 12 2.16.1 service close quiet 0
+    [ "$(cat "$BATS_TEST_TMPDIR/close216.plain.status")" = "$(cat "$BATS_TEST_TMPDIR/close216.gated.status")" ] ||
+        { told close216 plain; told close216 gated; return 1; } >&2
+}
+
 # Calls beside a poll are not compared: behind its gate they come in by luck, and now and then never, with us or
 # without.
 @test "2.16: AIOConsumer, calls gathered in a callback" {

@@ -42,3 +42,12 @@ service() { # SCENARIO
     rust rust-drop drop 12
     serves rust-drop 1
 }
+
+# Its drop polls until the consumer is closed, whatever close says: that is told, and not ended.
+@test "Rust: a rebalance callback that forgets to unassign: the drop hangs, and with the shim is named" {
+    RDGATE_STUCK_MS=2000 both rust-silent 20 env LD_LIBRARY_PATH="$ROOT/build/librdkafka/2.15/lib" \
+        "$PARTS/target/debug/service" silent "$BOOTSTRAP" GROUP orders 0
+    fell rust-silent plain
+    said rust-silent gated dropping
+    grep -q 'finding: rebalance-unanswered: ' "$BATS_TEST_TMPDIR/rust-silent.gated.err"
+}

@@ -1,14 +1,19 @@
 /*
- * close_queue [fatal | late_assign]: the event API's way to close. The application answers rebalance events
- * and polls until the consumer says it is closed. fatal        the consumer has had a fatal error, so that
- * close_queue fails and closed() never becomes true late_assign  the assign event is still in the queue when
- * the close begins; librdkafka #4884
+ * close_queue [fatal | late_assign | silent]: the event API's way to close. The application answers
+ * rebalance events and polls until the consumer says it is closed.
+ *
+ * fatal        the consumer has had a fatal error, so that close_queue fails and closed() stays false
+ *
+ * late_assign  the assign event is still in the queue when the close begins; librdkafka #4884
+ *
+ * silent       the revoke event is thrown away: it is polled for ever, and no call stands. Under the
+ * shim somebody answers once the report has been seen
  */
 #include "probe.h"
 
 static rd_kafka_t *rk;
 static rd_kafka_queue_t *queue;
-static bool assigned, revoked;
+static bool assigned, revoked, silent;
 
 static void serve(int timeout_ms)
 {
@@ -17,9 +22,10 @@ static void serve(int timeout_ms)
         return;
     if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE) {
         bool given = rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-        step("answer the %s", given ? "assign" : "revoke");
-        expect_err(rd_kafka_assign(rk, given ? rd_kafka_event_topic_partition_list(event) : NULL),
-                   RD_KAFKA_RESP_ERR_NO_ERROR);
+        step("%s the %s", silent && !given ? "throw away" : "answer", given ? "assign" : "revoke");
+        if (given || !silent)
+            expect_err(rd_kafka_assign(rk, given ? rd_kafka_event_topic_partition_list(event) : NULL),
+                       RD_KAFKA_RESP_ERR_NO_ERROR);
         *(given ? &assigned : &revoked) = true;
     }
     rd_kafka_event_destroy(event);
@@ -29,6 +35,7 @@ int main(int argc, char **argv)
 {
     bool fatal = argc > 1 && !strcmp(argv[1], "fatal");
     bool late = argc > 1 && !strcmp(argv[1], "late_assign");
+    silent = argc > 1 && !strcmp(argv[1], "silent");
     struct mock mock;
     mock_open(&mock);
     mock_topic(&mock, "t", 1);
@@ -51,6 +58,11 @@ int main(int argc, char **argv)
     expect(!error == !fatal, "close_queue: %s", error ? rd_kafka_error_string(error) : "no error");
     if (error)
         rd_kafka_error_destroy(error);
+    if (silent) {
+        eventually((serve(100), revoked && said("finding: rebalance-unanswered") != 0), "never said");
+        if (shimmed())
+            expect_err(rd_kafka_assign(rk, NULL), RD_KAFKA_RESP_ERR_NO_ERROR);
+    }
     expect(within(patience_ms(), (serve(100), rd_kafka_consumer_closed(rk))), "never closed");
     expect(fatal || late || revoked, "closed without a revoke");
     serve(0); /* closed() may be true before the queue is empty, and destroy waits for what is left there */

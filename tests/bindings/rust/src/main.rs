@@ -4,9 +4,11 @@
 //! base    BaseConsumer: one thread polls, another commits
 //! split   split_partition_queue: a thread for each partition beside the one that polls the consumer
 //! drop    consumers dropped while their group is in the middle of a rebalance, N of them
+//! silent  a context that takes the rebalance upon itself and forgets to answer when partitions are taken away; dropped
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::{ClientConfig, ClientContext, Message};
+use rdkafka::types::RDKafkaRespErr;
+use rdkafka::{ClientConfig, ClientContext, Message, TopicPartitionList};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -164,6 +166,30 @@ fn dropped(conf: ClientConfig, topic: &str, wanted: usize) -> KafkaResult<()> {
     Ok(())
 }
 
+struct Silent(AtomicBool);
+
+impl ClientContext for Silent {}
+impl ConsumerContext for Silent {
+    fn rebalance(&self, c: &BaseConsumer<Self>, what: RDKafkaRespErr, partitions: &mut TopicPartitionList) {
+        if what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+            c.incremental_assign(partitions).unwrap();
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+fn silent(conf: ClientConfig, topic: &str) -> KafkaResult<()> {
+    let c: BaseConsumer<Silent> = conf.create_with_context(Silent(AtomicBool::new(false)))?;
+    c.subscribe(&[topic])?;
+    while !c.context().0.load(Ordering::SeqCst) {
+        c.poll(Duration::from_millis(100));
+    }
+    println!("dropping");
+    drop(c);
+    println!("dropped");
+    Ok(())
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let (scenario, topic, wanted) = (args[1].as_str(), args[4].as_str(), args[5].parse().unwrap());
@@ -174,6 +200,7 @@ fn main() {
         "base" => base(conf, topic, wanted),
         "split" => split(conf, topic, wanted),
         "drop" => dropped(conf, topic, wanted),
+        "silent" => silent(conf, topic),
         _ => panic!("unknown scenario"),
     }
     .unwrap();
