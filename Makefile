@@ -33,7 +33,7 @@ SHIM_CFLAGS := $(BASE) -fPIC -fvisibility=hidden -fno-semantic-interposition -ft
 SHIM_LDFLAGS := -shared -Wl,--version-script=$(B)/exports.map -Wl,-Bsymbolic-functions -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack \
 	-Wl,-z,defs -Wl,-z,nodelete -Wl,--as-needed -Wl,-soname,librdgate.so $(LDFLAGS)
 
-# The decoder for entry patching (scripts/fetch-zydis). Without it everything else still works.
+# The decoder for entry patching (scripts/setup fetches it). Without it everything else still works.
 ZYDIS := $(wildcard build/zydis/libzydis.a)
 ifneq ($(ZYDIS),)
 ZYDIS_CFLAGS := -DRDGATE_ZYDIS -isystem build/zydis/include $(shell cat build/zydis/defines)
@@ -205,7 +205,9 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table unittest deny lto host module.so close_exported close_nopie govictim govictim-race plan)
+	queues events inside table every unittest deny lto host module.so early.so busy.so close_exported close_nopie \
+	debian_close_wakes_poll debian_nopie debian_unittest static_pie \
+	$(if $(wildcard build/go.absent),,govictim govictim-race))
 static: $(STATICS)
 
 $(STATIC_A):
@@ -226,16 +228,36 @@ $(B)/static/close_exported: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/fla
 $(B)/static/close_nopie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -no-pie -Wl,-z,now -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread
-$(B)/static/plan: tests/static/plan.c $(B)/flags
-	$(call say,UNIT,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(BASE) -iquote tests/unit $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
-# A module that keeps its copy to itself.
+# Debian's own librdkafka.a, with all that it calls for.
+DEBIAN_A = -l:librdkafka.a -llz4 -lm -lzstd -lsasl2 -lssl -lcrypto -lz -ldl -lpthread -lrt
+DEBIAN_CC = $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP
+$(B)/static/debian_%: tests/probes/%.c $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(DEBIAN_CC) -o $@ $< $(DEBIAN_A)
+$(B)/static/debian_%: tests/static/%.c $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(DEBIAN_CC) -o $@ $< $(DEBIAN_A)
+$(B)/static/debian_nopie: tests/probes/close_wakes_poll.c $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(DEBIAN_CC) -no-pie -o $@ $< $(DEBIAN_A)
+# A program without a dynamic loader: nobody asks for a preload.
+$(B)/static/static_pie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(STATIC_CC) -static-pie -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread 2>/dev/null
+# Modules that keep their copy to themselves; the second has a constructor, and the third one that starts a thread.
+MODULE = mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@
 $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
-	$(Q)mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@ $< $(STATIC_A) \
-		-lz -lm -ldl -lpthread
+	$(Q)$(MODULE) -Dconstructor=unused $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/early.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(MODULE) $< $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/busy.so: tests/probes/close_wakes_poll.c tests/static/busy.c $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(MODULE) $(filter %.c,$^) $(STATIC_A) -lz -lm -ldl -lpthread
 # confluent-kafka-go brings its own librdkafka.
-GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 go build
+GO = $(firstword $(wildcard $(CURDIR)/build/go/bin/go) go)
+GO_BUILD = cd tests/static && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=1 $(GO) build
 $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/static/go.mod tests/static/go.sum
 	$(call say,GO,$@)
 	$(Q)mkdir -p $(@D)
@@ -256,7 +278,7 @@ fuzz: $(B)/fuzz/elf $(B)/fuzz/seeds
 		-artifact_prefix=$(B)/fuzz/ $(B)/fuzz/corpus $(B)/fuzz/seeds
 demo: all probes
 	@scripts/demo
-check: all probes clients brokers
+check: all probes clients brokers $(if $(filter x86_64,$(ARCH)),static)
 	@scripts/check $(TESTS)
 # Only the bindings as people install them, on Apache Kafka itself.
 check-bindings: all probes clients brokers
@@ -264,11 +286,9 @@ check-bindings: all probes clients brokers
 # What takes long: three members of a group under rolling restarts, ten minutes of each kind.
 soak: all brokers
 	@ROLL_SECONDS=600 BATS_TEST_TIMEOUT=1500 scripts/check tests/bindings/rolling.bats
-# A librdkafka inside the executable: an experiment, with what it needs from elsewhere (the decoder, Go 1.21).
-check-static:
-	scripts/fetch-zydis
-	@$(MAKE) all static units
-	@scripts/check tests/static/patch.bats tests/unit/symbols.c
+# A librdkafka inside the executable, alone.
+check-static: all static units
+	@scripts/check tests/static/patch.bats tests/unit/symbols.c tests/unit/plan.c
 # What reports look like, when they are meant to look different: renew, and read the difference.
 golden: $(B)/unit/report
 	@rm -f tests/golden/*

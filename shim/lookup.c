@@ -91,7 +91,7 @@ int rdg_open_flags(const char *file, int flags)
     if (!rdg_real_dlopen)
         real_start();
     if (file && strchr(file, '/') && !strchr(file, '$') && !(flags & RTLD_NOLOAD))
-        patch_module(file, flags & ~RTLD_DEEPBIND);
+        patch_module(file, flags);
     /* PHP opens its extensions with DEEPBIND, which binds them past every preload. For everything that has
      * nothing to do with librdkafka the flag is the application's business. */
     if (!(flags & RTLD_DEEPBIND) || !file)

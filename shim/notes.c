@@ -217,7 +217,7 @@ void report_once(enum finding f, struct consumer *c, int call, const struct visi
 void report_not_covered(void)
 {
     struct snapshot s = {0};
-    struct verdict v = {.finding = NOT_COVERED, .consumer = -1, .age = -1};
+    struct verdict v = {.finding = NOT_COVERED, .consumer = -1, .call = CALL_COUNT, .age = -1};
     see_process(&s);
     notes_report(&s, &v, NULL);
 }
@@ -241,6 +241,22 @@ void report_flight(const char *path, int error)
             text_number(&t, error);
     }
     line(&t);
+}
+
+void report_uncovered(enum note note, const char *where, const char *why)
+{
+    struct snapshot s = {0};
+    struct verdict v = {.finding = NOT_COVERED,
+                        .consumer = -1,
+                        .call = CALL_COUNT,
+                        .age = -1,
+                        .note = note,
+                        .about = where,
+                        .reason = why};
+    int saved = errno;
+    see_process(&s);
+    notes_report(&s, &v, NULL);
+    errno = saved;
 }
 
 void report_option(const char *sentence)
@@ -283,19 +299,6 @@ void report_reached(const struct library *lib)
     text_add(&t, "librdkafka ");
     text_escaped(&t, lib->text, sizeof(lib->text));
     text_add(&t, " is reached through dlsym");
-    line(&t);
-}
-
-/* At start-up, before there is a consumer: one line, which may be long. */
-void report_uncovered(const char *where, const char *why)
-{
-    if (!next_number())
-        return;
-    struct text t = {0};
-    text_add(&t, "finding: not-covered: librdkafka is inside ");
-    text_escaped(&t, where, 256);
-    text_add(&t, " and its calls do not come through us: ");
-    text_add(&t, why);
     line(&t);
 }
 

@@ -34,10 +34,10 @@ void report_library(const struct library *lib);
 /* With RDGATE_VERBOSE: the application asks dlsym for this one's functions. */
 void report_reached(const struct library *lib);
 void report_exit(void);
-/* A librdkafka that cannot be gated, and why. */
-void report_uncovered(const char *where, const char *why);
 /* Where the flight file is; NULL: there is none, as of this error. */
 void report_flight(const char *path, int error);
+/* There is one inside this file, which cannot be gated (COVER_STATIC, COVER_HIDDEN), and why: see verdict.h. */
+void report_uncovered(enum note note, const char *where, const char *why);
 /* A sentence about the options. */
 void report_option(const char *sentence);
 /* Chooses where lines go; the options are parsed. */

@@ -130,14 +130,18 @@ bool library_known(const struct link_map *map)
     return known(map) != NULL;
 }
 
-const struct link_map *real_open(const char *file, int flags, bool *was_there)
+bool real_is_open(const char *file)
+{
+    void *handle = rdg_real_dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle)
+        dlclose(handle);
+    return handle != NULL;
+}
+
+const struct link_map *real_open(const char *file, int flags)
 {
     struct link_map *map = NULL;
-    void *there = rdg_real_dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
     void *handle = rdg_real_dlopen(file, flags | RTLD_NODELETE);
-    *was_there = there != NULL;
-    if (there)
-        dlclose(there);
     return handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map : NULL;
 }
 

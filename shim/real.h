@@ -123,9 +123,10 @@ void *real_dlsym(void *handle, const char *name);
 void *real_unwinder(const void *address, const char *name);
 /* The executable, as the loader knows it. */
 const struct link_map *real_executable(void);
-/* Opens an object as the application is about to, never to be unloaded; NULL: it cannot be. Was it there
- * already? */
-const struct link_map *real_open(const char *file, int flags, bool *was_there);
+/* Is an object open already? */
+bool real_is_open(const char *file);
+/* Opens one as the application is about to, never to be unloaded; NULL: it cannot be. */
+const struct link_map *real_open(const char *file, int flags);
 /* pthread_cancel behind us. */
 int real_pthread_cancel(unsigned long thread);
 

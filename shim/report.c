@@ -642,6 +642,32 @@ static bool word_consumer(struct page *p, const struct view *w, const char *word
     return false;
 }
 
+/* Words of ours, up to where they end or another one begins. */
+static void say_words(struct page *p, const char *from, const char *to)
+{
+    while (from < to)
+        page_char(p, *from++);
+}
+
+static bool say_reason(struct page *p, const char *reason)
+{
+    const char *remedy = reason ? strstr(reason, "; ") : NULL;
+    if (reason)
+        say_words(p, reason, remedy ? remedy : reason + strlen(reason));
+    return reason != NULL;
+}
+
+static bool say_remedy(struct page *p, const char *reason)
+{
+    const char *remedy = reason ? strstr(reason, "; ") : NULL;
+    if (!remedy || !remedy[2])
+        return false;
+    remedy += 2;
+    page_char(p, *remedy >= 'a' && *remedy <= 'z' ? (char)(*remedy - 'a' + 'A') : *remedy);
+    say_words(p, remedy + 1, remedy + strlen(remedy));
+    return true;
+}
+
 static bool fill(struct page *p, const struct view *w, const char *word, size_t n)
 {
     bool known;
@@ -657,6 +683,10 @@ static bool fill(struct page *p, const struct view *w, const char *word, size_t 
         return w->v->hint > 0 && w->v->hint <= COUNT(defects) && say(p, defects[w->v->hint - 1].fixed);
     if (IS("about"))
         return w->v->about && (page_escaped(p, w->v->about, 200), true);
+    if (IS("reason"))
+        return say_reason(p, w->v->reason);
+    if (IS("remedy"))
+        return say_remedy(p, w->v->reason);
     bool said = word_thread(p, w, word, n, &known);
     return known ? said : word_consumer(p, w, word, n);
 }

@@ -81,6 +81,7 @@ struct verdict {
     int note;             /* enum note */
     int hint;             /* known defect of librdkafka + 1, 0: none (defects.def) */
     const char *about;    /* NOT_COVERED: the file that librdkafka is in; else NULL */
+    const char *reason;   /* the same: why, and behind "; " what helps; NULL: not known */
 };
 
 /* Calls that end a consumer: not the destroy of a mere queue or topic. */

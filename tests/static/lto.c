@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #define LEFT(name)                                                                                           \
     __attribute__((noinline, noclone)) int name(int x);                                                      \
@@ -30,7 +31,8 @@ int main(void)
 {
     volatile int one = 1;
     /* as librdkafka does, it resolves names and starts threads with names */
-    printf("# %p %p %p\n", (void *)getaddrinfo, (void *)pthread_create, (void *)pthread_setname_np);
+    printf("# %p %p %p %p %p %p\n", (void *)getaddrinfo, (void *)getnameinfo, (void *)sendmsg, (void *)recvmsg,
+           (void *)pthread_create, (void *)pthread_setname_np);
     printf("ok %s\n", private(one) ? "it ran" : "");
     return 0;
 }

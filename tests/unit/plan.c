@@ -1,7 +1,7 @@
 /* links: plan_x86_64.o */
 /* Entries of every kind: which can be moved, why not, and that the moved ones do what they did. */
 #include "plan.h"
-#include "../unit/tap.h"
+#include "tap.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
