@@ -26,6 +26,16 @@ const char *finding_code(unsigned finding)
     return finding < FINDINGS ? codes[finding] : "unknown";
 }
 
+unsigned finding_severity(unsigned finding)
+{
+    enum { INFO = SEVERITY_INFO, WARNING = SEVERITY_WARNING, ERROR = SEVERITY_ERROR };
+    static const uint8_t severities[] = {
+#define FINDING(NAME, code, severity) severity,
+#include "../findings.def"
+    };
+    return finding < FINDINGS ? severities[finding] : INFO;
+}
+
 const char *severity_name(unsigned severity)
 {
     static const char *const names[] = {"info", "warning", "error"};
@@ -46,18 +56,41 @@ void duration_words(char *to, size_t size, int64_t ns)
     else if (s < 100)
         snprintf(to, size, "%.1fs", s);
     else if (s < 7200)
-        snprintf(to, size, "%.0fm%02.0fs", (double)((int)s / 60), (double)((int)s % 60));
+        snprintf(to, size, "%dm%02ds", (int)s / 60, (int)s % 60);
     else
         snprintf(to, size, "%.0fh", s / 3600);
 }
 
+void thread_name(char to[16], const struct flight *f, int tid)
+{
+    char path[64];
+    *to = 0;
+    for (int i = 0; tid > 0 && i < FLIGHT_THREADS; i++)
+        if (f->file->thread[i].tid == tid)
+            memcpy(to, f->file->thread[i].name, 16);
+    if (*to || tid <= 0)
+        return;
+    /* Not seen by the watchdog; if it is still there, it can be asked. */
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", f->pid, tid);
+    FILE *comm = f->fate == FLIGHT_RUNS && f->pid ? fopen(path, "re") : NULL;
+    if (comm) {
+        if (!fgets(to, 16, comm))
+            *to = 0;
+        to[strcspn(to, "\n")] = 0;
+        fclose(comm);
+    } else if (tid == f->file->header.pid) { /* the main thread has its name from the program */
+        snprintf(to, 16, "%.15s", f->file->header.program);
+    }
+}
+
 void thread_words(char *to, size_t size, const struct flight *f, int tid)
 {
-    const char *name = "";
-    for (int i = 0; tid && i < FLIGHT_THREADS; i++)
-        if (f->file->thread[i].tid == tid)
-            name = f->file->thread[i].name;
-    snprintf(to, size, "%s%s%d", name, *name ? "/" : "thread ", tid);
+    char name[16];
+    thread_name(name, f, tid);
+    if (tid <= 0)
+        snprintf(to, size, "the watchdog");
+    else
+        snprintf(to, size, "%s%s%d", name, *name ? "/" : "thread ", tid);
 }
 
 /* Appends; what does not fit is cut. */
