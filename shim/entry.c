@@ -63,7 +63,8 @@ struct unclosed {
 static void is_open(struct consumer *c, void *with)
 {
     struct unclosed *u = with;
-    if (c->is_consumer && c->subscribed && c->rk && !c->forked && atomic_load(&c->life) == OPEN && u->count < UNCLOSED)
+    if (c->is_consumer && c->subscribed && c->rk && !c->forked && atomic_load(&c->life) == OPEN &&
+        u->count < UNCLOSED)
         u->found[u->count++] = c;
 }
 

@@ -32,7 +32,8 @@ void notes_moving(const struct snapshot *s, const struct verdict *v, long of, in
 /* RDGATE_VERBOSE: the lines that prove that we are in. */
 void report_library(const struct library *lib);
 void report_exit(void);
-/* There is one inside this file, which cannot be gated (COVER_STATIC, COVER_HIDDEN), and why: see verdict.h. */
+/* There is one inside this file, which cannot be gated (COVER_STATIC, COVER_HIDDEN), and why: see verdict.h.
+ */
 void report_uncovered(enum note note, const char *where, const char *why);
 /* A sentence about the options. */
 void report_option(const char *sentence);

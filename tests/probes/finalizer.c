@@ -1,7 +1,7 @@
 /*
  * finalizer WHO: a thread that has nothing to do with a consumer destroys it without closing it, as a
- * collector does (`stranger`); or the thread that made it does, after another has polled it (`maker`), or the one
- * that polled (`poller`). Or nobody does, in the middle of a group (`nobody`) or without one (`loner`).
+ * collector does (`stranger`); or the thread that made it does, after another has polled it (`maker`), or the
+ * one that polled (`poller`). Or nobody does, in the middle of a group (`nobody`) or without one (`loner`).
  */
 #include "probe.h"
 
