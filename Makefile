@@ -205,7 +205,7 @@ $(B)/clients/goclient: tests/clients/goclient.go
 STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
-	queues events inside table every unittest deny lto host module.so early.so busy.so close_exported close_nopie \
+	queues events inside table every spin unittest deny lto host module.so early.so busy.so close_exported close_nopie \
 	debian_close_wakes_poll debian_nopie debian_unittest static_pie \
 	$(if $(wildcard build/go.absent),,govictim govictim-race))
 static: $(STATICS)
@@ -244,6 +244,19 @@ $(B)/static/debian_nopie: tests/probes/close_wakes_poll.c $(B)/flags
 $(B)/static/static_pie: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)mkdir -p $(@D) && $(STATIC_CC) -static-pie -o $@ $< $(STATIC_A) -lz -lm -ldl -lpthread 2>/dev/null
+# As large as large Go programs: 100 MB, 200000 functions with long names.
+$(B)/static/large.o: $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && awk 'BEGIN { print ".text"; for (i = 0; i < 200000; i++) { \
+		n = sprintf("\"example.org/services/billing/internal/package%d.(*Receiver).Method%06d\"", i % 97, i); \
+		print ".type " n ",@function\n" n ": ret\n.fill 255,1,0xcc\n.size " n ",256" } \
+		print ".section .rodata\n.fill 50000000,1,0x2e\n.section .note.GNU-stack,\"\",@progbits" }' | $(CC) -x assembler -c -o $@ -
+$(B)/static/large: tests/static/start.c $(B)/static/large.o $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(STATIC_CC) -o $@ $(filter %.c %.o,$^) $(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/large_alone: tests/static/start.c $(B)/static/large.o $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(STATIC_CC) -DALONE -o $@ $(filter %.c %.o,$^)
 # Modules that keep their copy to themselves; the second has a constructor, and the third one that starts a thread.
 MODULE = mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@
 $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags
@@ -293,7 +306,7 @@ check-static: all static units
 golden: $(B)/unit/report
 	@rm -f tests/golden/*
 	@$< tests/golden
-bench: all benches
+bench: all benches $(if $(filter x86_64,$(ARCH)),$(addprefix $(B)/static/,start large large_alone))
 	@scripts/bench
 lint:
 	@scripts/lint

@@ -33,8 +33,8 @@ bool copy_speaks(const struct elf_file *f)
     for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
         uint64_t done = 0; /* no byte is looked at twice, however the segments overlap */
         for (unsigned i = 0; f->bytes && elf_file_segment(f, i, &p); i++) {
-            if (p.p_type != PT_LOAD || (p.p_flags & (PF_R | PF_W | PF_X)) != kinds[k] || p.p_offset > f->size ||
-                p.p_filesz > f->size - p.p_offset)
+            if (p.p_type != PT_LOAD || (p.p_flags & (PF_R | PF_W | PF_X)) != kinds[k] ||
+                p.p_offset > f->size || p.p_filesz > f->size - p.p_offset)
                 continue;
             uint64_t from = p.p_offset < done ? done : p.p_offset, to = p.p_offset + p.p_filesz;
             if (from < to && memmem(f->bytes + from, to - from, property, sizeof(property)))
@@ -73,6 +73,29 @@ bool copy_possible(bool (*asks)(const void *object, const char *name), const voi
            (asks(object, "pthread_setname_np") || asks(object, "rand_r"));
 }
 
+/* What the gate itself calls, whatever the application does; every librdkafka since 1.5 has them. */
+static bool lacks_needed(const struct inside *in)
+{
+    static const int calls[] = {
+        CALL_rd_kafka_conf,
+        CALL_rd_kafka_last_error,
+        CALL_rd_kafka_queue_new,
+        CALL_rd_kafka_queue_destroy,
+        CALL_rd_kafka_queue_get_consumer,
+        CALL_rd_kafka_queue_get_main,
+        CALL_rd_kafka_queue_get_partition,
+        CALL_rd_kafka_consume_queue,
+        CALL_rd_kafka_destroy_flags,
+    };
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+        if (!in->place[calls[i]].at)
+            return true;
+    for (int i = CALL_COUNT; i < INSIDE_COUNT; i++)
+        if (!in->place[i].at && strncmp(inside_name(i), "rd_kafka_conf_set_", 18) != 0)
+            return true; /* of those only the ones that the application uses */
+    return false;
+}
+
 /* The smallest that was seen has 1008 (2.0.2, dynamic symbols alone). */
 #define NAMES_LEAST 200
 
@@ -88,6 +111,9 @@ const char *copy_recognised(const struct inside *in)
                "without";
     if (there && in->public < NAMES_LEAST)
         return "too few of its functions have names to be sure of it";
+    if (there && lacks_needed(in))
+        return "the linker has dropped functions that rdgate needs; link it without --gc-sections (Rust: "
+               "RUSTFLAGS=-Clink-dead-code, or without the feature cmake-build)";
     for (int i = 0; i < INSIDE_COUNT; i++)
         if (p[i].odd && (i >= CALL_COUNT || rdg_calls[i].class != PASS))
             return "its functions are there twice";

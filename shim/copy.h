@@ -18,7 +18,8 @@ bool copy_speaks(const struct elf_file *f);
 /* A module whose copy has its names all in the full table and none in the dynamic one. */
 bool copy_is_hidden(const struct elf_file *f);
 /* Is there anything to be looked into? librdkafka resolves names and addresses, sends and receives messages,
- * starts threads, and names them or throws dice; who binds it dynamically needs nothing of this. `asks`: does the object ask others for it? */
+ * starts threads, and names them or throws dice; who binds it dynamically needs nothing of this. `asks`: does
+ * the object ask others for it? */
 bool copy_possible(bool (*asks)(const void *object, const char *name), const void *object);
 
 /* NULL: it is one, beyond doubt; "": it is none; otherwise why there is no telling. */

@@ -11,6 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of a large program it is the names that are read, all of them: at once, not page by page. */
+static void read_ahead(const struct elf_file *f)
+{
+    struct elf_symbols s;
+    if (!elf_file_symbols(f, SHT_SYMTAB, &s) || !s.first || !s.names)
+        return;
+    uintptr_t from[2] = {(uintptr_t)s.first, (uintptr_t)s.names};
+    size_t size[2] = {s.count * sizeof(*s.first), s.names_size};
+    for (int i = 0; i < 2; i++) {
+        uintptr_t page = from[i] & ~(uintptr_t)4095;
+        madvise((void *)page, from[i] + size[i] - page, MADV_WILLNEED);
+    }
+}
+
 bool image_map_file(struct elf_file *f, const char *path)
 {
     struct stat st;
@@ -52,7 +66,8 @@ static int find_segments(struct dl_phdr_info *info, size_t size, void *with)
     return 0;
 }
 
-/* The bytes that the loader has put at this address of the file's own, from a segment that nobody writes to. */
+/* The bytes that the loader has put at this address of the file's own, from a segment that nobody writes to.
+ */
 static const void *loaded_at(const struct image *im, uint64_t at, uint64_t size)
 {
     for (int i = 0; i < im->segment_count; i++) {
@@ -70,7 +85,7 @@ static bool same_file(const struct image *im)
     bool header = false;
     for (int i = 0; i < im->segment_count; i++) {
         const ElfW(Phdr) *p = &im->segments[i];
-        uint64_t size = p->p_type == PT_NOTE                        ? p->p_filesz
+        uint64_t size = p->p_type == PT_NOTE                       ? p->p_filesz
                         : p->p_type == PT_LOAD && p->p_offset == 0 ? sizeof(Elf64_Ehdr)
                                                                    : 0;
         if (!size)
@@ -87,8 +102,10 @@ static bool try_file(struct image *im, const char *path)
 {
     if (!image_map_file(&im->file, path))
         return false;
-    if (same_file(im))
+    if (same_file(im)) {
+        read_ahead(&im->file);
         return true;
+    }
     image_unmap_file(&im->file);
     return false;
 }

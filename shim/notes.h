@@ -36,7 +36,8 @@ void report_reached(const struct library *lib);
 void report_exit(void);
 /* Where the flight file is; NULL: there is none, as of this error. */
 void report_flight(const char *path, int error);
-/* There is one inside this file, which cannot be gated (COVER_STATIC, COVER_HIDDEN), and why: see verdict.h. */
+/* There is one inside this file, which cannot be gated (COVER_STATIC, COVER_HIDDEN), and why: see verdict.h.
+ */
 void report_uncovered(enum note note, const char *where, const char *why);
 /* A sentence about the options. */
 void report_option(const char *sentence);

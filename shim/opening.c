@@ -1,13 +1,13 @@
 /*
- * opening.c: modules that keep a librdkafka to themselves, when the application opens them: the second half of
- * patch.h. The module is opened as the application is about to, and the application's own call, which follows,
- * finds it open: what that returns, and what it leaves for dlerror(), is its own. No lock is held while the
- * loader opens.
+ * opening.c: modules that keep a librdkafka to themselves, when the application opens them: the second half
+ * of patch.h. The module is opened as the application is about to, and the application's own call, which
+ * follows, finds it open: what that returns, and what it leaves for dlerror(), is its own. No lock is held
+ * while the loader opens.
  *
- * An object that was there before is left alone: threads may be in it. So may those that its constructors have
- * started; then it is left alone, too. Of several threads that open one file, whoever comes out of the loader
- * first redirects it, and the others wait for that. What comes in by another way than dlopen of a path is not
- * seen here.
+ * An object that was there before is left alone: threads may be in it. So may those that its constructors
+ * have started; then it is left alone, too. Of several threads that open one file, whoever comes out of the
+ * loader first redirects it, and the others wait for that. What comes in by another way than dlopen of a path
+ * is not seen here.
  */
 #include "copy.h"
 #include "image.h"

@@ -73,7 +73,8 @@ static const char *plan_one(struct work *w, int call)
     const char *why = copy_plan(&w->plans[call], &w->in, &w->im.file, call, w->im.map->l_addr);
     if (!why && !image_untouched(&w->im, p->at, p->size, STRICT))
         why = "somebody has written into it already (a breakpoint, a probe)";
-    if (!why && w->plans[call].moved > p->size && !image_untouched(&w->im, p->at, w->plans[call].moved, STRICT))
+    if (!why && w->plans[call].moved > p->size &&
+        !image_untouched(&w->im, p->at, w->plans[call].moved, STRICT))
         why = "somebody has written into it already (a breakpoint, a probe)";
     return why;
 }

@@ -1,6 +1,6 @@
 /*
- * every: calls every function of calls.def that this librdkafka has, and prints what it returned, to be compared
- * with what it returns without us. A function of the table that was not called ends it badly.
+ * every: calls every function of calls.def that this librdkafka has, and prints what it returned, to be
+ * compared with what it returns without us. A function of the table that was not called ends it badly.
  */
 #include "newer.h"
 #include "../calm/calm.h"
@@ -54,7 +54,8 @@ static void message(const char *what, rd_kafka_message_t *m)
 
 static void event(const char *what, rd_kafka_event_t *e)
 {
-    say("%s=%s %s", what, e ? rd_kafka_event_name(e) : "null", e ? rd_kafka_err2name(rd_kafka_event_error(e)) : "");
+    say("%s=%s %s", what, e ? rd_kafka_event_name(e) : "null",
+        e ? rd_kafka_err2name(rd_kafka_event_error(e)) : "");
     if (e) {
         object("opaque", F(rd_kafka_event_opaque)(e));
         F(rd_kafka_event_destroy)(e);
@@ -109,16 +110,18 @@ static void admin(void)
     rd_kafka_DeleteRecords_t *records = rd_kafka_DeleteRecords_new(one(0, 1));
     rd_kafka_DeleteGroup_t *group = rd_kafka_DeleteGroup_new("nobody");
     rd_kafka_ListConsumerGroupOffsets_t *listed = rd_kafka_ListConsumerGroupOffsets_new("every", NULL);
-    rd_kafka_AlterConsumerGroupOffsets_t *altered = rd_kafka_AlterConsumerGroupOffsets_new("every", one(0, 1));
-    rd_kafka_DeleteConsumerGroupOffsets_t *deleted = rd_kafka_DeleteConsumerGroupOffsets_new("every", one(0, 0));
+    rd_kafka_AlterConsumerGroupOffsets_t *altered =
+        rd_kafka_AlterConsumerGroupOffsets_new("every", one(0, 1));
+    rd_kafka_DeleteConsumerGroupOffsets_t *deleted =
+        rd_kafka_DeleteConsumerGroupOffsets_new("every", one(0, 0));
     rd_kafka_UserScramCredentialAlteration_t *scram =
         rd_kafka_UserScramCredentialDeletion_new("somebody", RD_KAFKA_SCRAM_MECHANISM_SHA_256);
     rd_kafka_AclBinding_t *acl = rd_kafka_AclBinding_new(
-        RD_KAFKA_RESOURCE_TOPIC, TOPIC, RD_KAFKA_RESOURCE_PATTERN_LITERAL, "User:a", "*", RD_KAFKA_ACL_OPERATION_READ,
-        RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof(why));
+        RD_KAFKA_RESOURCE_TOPIC, TOPIC, RD_KAFKA_RESOURCE_PATTERN_LITERAL, "User:a", "*",
+        RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof(why));
     rd_kafka_AclBindingFilter_t *filter = rd_kafka_AclBindingFilter_new(
-        RD_KAFKA_RESOURCE_TOPIC, TOPIC, RD_KAFKA_RESOURCE_PATTERN_LITERAL, "User:a", "*", RD_KAFKA_ACL_OPERATION_READ,
-        RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof(why));
+        RD_KAFKA_RESOURCE_TOPIC, TOPIC, RD_KAFKA_RESOURCE_PATTERN_LITERAL, "User:a", "*",
+        RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof(why));
     const char *topics[] = {TOPIC}, *groups[] = {"every"}, *users[] = {"somebody"};
     rd_kafka_TopicCollection_t *collection = rd_kafka_TopicCollection_of_topic_names(topics, 1);
     rd_kafka_topic_partition_list_t *list = one(0, RD_KAFKA_OFFSET_SPEC_LATEST);
@@ -254,7 +257,8 @@ static void questions(void)
     code("set_log_queue", F(rd_kafka_set_log_queue)(rk, NULL));
     error("sasl_background_callbacks_enable", F(rd_kafka_sasl_background_callbacks_enable)(rk));
     error("sasl_set_credentials", F(rd_kafka_sasl_set_credentials)(rk, "a", "b"));
-    code("oauthbearer_set_token", F(rd_kafka_oauthbearer_set_token)(rk, "t", 1, "p", NULL, 0, why, sizeof(why)));
+    code("oauthbearer_set_token",
+         F(rd_kafka_oauthbearer_set_token)(rk, "t", 1, "p", NULL, 0, why, sizeof(why)));
     code("oauthbearer_set_token_failure", F(rd_kafka_oauthbearer_set_token_failure)(rk, "no"));
 }
 
@@ -325,7 +329,8 @@ static void group(void)
     code("subscribe", F(rd_kafka_subscribe)(rk, topics));
     code("unsubscribe", F(rd_kafka_unsubscribe)(rk));
     code("assign", F(rd_kafka_assign)(rk, p));
-    message("assigned", F(rd_kafka_consumer_poll)(rk, 30000)); /* librdkafka 2.15 asserts when it is hurried */
+    message("assigned",
+            F(rd_kafka_consumer_poll)(rk, 30000)); /* librdkafka 2.15 asserts when it is hurried */
     error("incremental_unassign", F(rd_kafka_incremental_unassign)(rk, p));
     message("unassigned", F(rd_kafka_consumer_poll)(rk, 500));
     error("incremental_assign", F(rd_kafka_incremental_assign)(rk, p));

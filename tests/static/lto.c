@@ -31,8 +31,8 @@ int main(void)
 {
     volatile int one = 1;
     /* as librdkafka does, it resolves names and starts threads with names */
-    printf("# %p %p %p %p %p %p\n", (void *)getaddrinfo, (void *)getnameinfo, (void *)sendmsg, (void *)recvmsg,
-           (void *)pthread_create, (void *)pthread_setname_np);
+    printf("# %p %p %p %p %p %p\n", (void *)getaddrinfo, (void *)getnameinfo, (void *)sendmsg,
+           (void *)recvmsg, (void *)pthread_create, (void *)pthread_setname_np);
     printf("ok %s\n", private(one) ? "it ran" : "");
     return 0;
 }

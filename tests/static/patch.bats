@@ -283,6 +283,20 @@ denied() { # MODE
     grep -q '^#[0-9]* .*rd_kafka_destroy ' <<<"$output" || fail "the stack should show rd_kafka_destroy"
 }
 
+@test "perf sees whole stacks through redirected entries" {
+    command -v perf >/dev/null || skip "no perf here"
+    local data=$BATS_TEST_TMPDIR/perf.data
+    timeout 60 perf record -q -o "$data" -e cpu-clock -F 500 --call-graph dwarf,32768 env LD_PRELOAD="$GATE_SO" "$STATIC/spin" \
+        >"$BATS_TEST_TMPDIR/perf.log" 2>&1 || skip "perf is not allowed here: $(tail -n 1 "$BATS_TEST_TMPDIR/perf.log")"
+    # one line a sample: its frames, innermost first
+    run awk -v RS= '/librdgate\.so/ { n++; if (/ main[+ ]/) whole++; if ($0 ~ /rd_kafka_q_[a-z_]*[+ ].*librdgate\.so.* main[+ ]/) through++ }
+        END { print n + 0, whole + 0, through + 0 }' <(perf script -i "$data" -F ip,sym,dso 2>/dev/null | sed '/^$/!s/$/ ;/')
+    echo "samples in or below the shim, of these up to main, with librdkafka below: $output"
+    read -r n whole through <<<"$output"
+    [ "$n" -gt 20 ] && [ "$through" -gt 5 ]
+    [ $((whole * 10)) -ge $((n * 9)) ]
+}
+
 # ------------------------------------------------------------------ cost
 
 @test "a program without librdkafka is not even looked into" {

@@ -359,8 +359,9 @@ static const char *make_case(int n)
             found.consumer = -1;
             found.about = "/srv/app/billing";
             if (i == 1)
-                found.reason = "its symbols are stripped; build it without -ldflags -s (-w may stay), or with "
-                               "-tags dynamic";
+                found.reason =
+                    "its symbols are stripped; build it without -ldflags -s (-w may stay), or with "
+                    "-tags dynamic";
             if (i == 2)
                 found.reason = "rd_kafka_destroy cannot be redirected, it is too short";
             return SPOT(NOT_COVERED, i ? COVER_STATIC + i - 1 : NOTE_NONE, CALL_COUNT);
