@@ -21,6 +21,8 @@ service() { # SCENARIO
 
 @test "Rust, librdkafka inside: BaseConsumer, a thread polls, another commits" {
     service base
+    row rust-base "rdkafka (Rust), as it is built by default" \
+        "$(sed -n '/^name = "rdkafka"/{n;s/version = "\(.*\)"/\1/p}' "$ROOT/tests/bindings/rust/Cargo.lock") from crates.io"
 }
 
 @test "Rust, librdkafka inside: StreamConsumer, polled by an executor, another task commits" {
