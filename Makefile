@@ -5,6 +5,7 @@
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 BINDIR  ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share/rdgate
 DESTDIR ?=
 CC      ?= cc
 OPT     ?= -O2
@@ -43,21 +44,26 @@ SHIM_S   := shim/lookup_$(ARCH).S
 SHIM_OBJ := $(SHIM_C:shim/%.c=$(B)/shim/%.o) $(SHIM_S:shim/%.S=$(B)/shim/%.o)
 CLI_C    := $(wildcard shim/cli/*.c)
 # What the shim and the command must agree on is the same code.
-CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o symbols.o inside.o \
-	copy.o maps.o plan_x86_64.o)
+CLI_OBJ  := $(CLI_C:shim/cli/%.c=$(B)/cli/%.o) $(addprefix $(B)/cli/,options.o say.o call.o verdict.o report.o page.o \
+	symbols.o inside.o copy.o maps.o plan_x86_64.o)
+# JSON and the terminal; only the command needs them
+CLI_LIBS ?= -ljansson -lncursesw
 UNITS    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 PROBES   := $(patsubst tests/probes/%.c,$(B)/probes/%,$(wildcard tests/probes/*.c)) \
 	$(patsubst tests/probes/%.cpp,$(B)/probes/%,$(wildcard tests/probes/*.cpp))
+SCENES   := $(patsubst tests/scenes/%.c,$(B)/scenes/%,$(wildcard tests/scenes/*.c))
 CLIENTS  := $(addprefix $(B)/clients/,mockcluster host plugin.so count.so cppclient goclient)
 
 BROKERS  := $(addprefix $(B)/broker/,fill member)
+
+FUZZERS  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*.c))
 
 CALM     := $(patsubst tests/calm/%.c,$(B)/calm/%,$(wildcard tests/calm/*.c)) \
 	$(patsubst tests/calm/lib/%.c,$(B)/calm/lib/%.so,$(wildcard tests/calm/lib/*.c))
 
 all: $(B)/librdgate.so $(B)/rdgate
-probes: $(PROBES) $(CALM)
+probes: $(PROBES) $(CALM) $(SCENES) $(FUZZERS)
 units: $(UNITS)
 benches: $(BENCHES)
 clients: $(CLIENTS)
@@ -102,9 +108,18 @@ $(B)/cli/%.o: shim/%.c $(B)/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -c -o $@ $<
 
+# The page that it fills in is inside.
+$(B)/cli/trace.o: shim/cli/trace.html
+
 $(B)/rdgate: $(CLI_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(ZYDIS) $(LDFLAGS)
+	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(ZYDIS) $(LDFLAGS) $(CLI_LIBS)
+
+# Stacks of other processes, where elfutils is there.
+ifneq ($(wildcard /usr/include/elfutils/libdwfl.h),)
+$(B)/cli/stacks.o: CFLAGS += -DRDGATE_DWFL
+$(B)/rdgate: CLI_LIBS += -ldw -lelf
+endif
 
 # Probes are linked with librdkafka as a user's program is, and never with the shim.
 $(B)/probes/%: tests/probes/%.c $(B)/flags
@@ -115,12 +130,26 @@ $(B)/probes/%: tests/probes/%.cpp $(B)/flags
 	$(call say,PROBE,$@)
 	$(Q)$(CXX) -std=gnu++17 -O1 -g -Wall -Wextra -MMD -MP -o $@ $< -lrdkafka++ -lrdkafka -lpthread
 
-# Unit tests name the objects of the shim that they need: /* links: say.o options.o */
+# Unit tests name the objects that they need, those of the command with its directory: /* links: say.o cli/flight.o */
 .SECONDEXPANSION:
-links = $(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1)))
+links = $(patsubst $(B)/shim/cli/%,$(B)/cli/%,$(addprefix $(B)/shim/,$(shell sed -n 's,.*links:\(.*\)\*/.*,\1,p' $(1))))
 $(B)/unit/%: tests/unit/%.c $(B)/flags $$(call links,tests/unit/$$*.c)
 	$(call say,UNIT,$@)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $< $(call links,$<) $(ZYDIS) $(LDFLAGS) -lpthread -ldl
+
+# Flight files made by hand, to be shown.
+$(B)/scenes/%: tests/scenes/%.c $(B)/flags
+	$(call say,SCENE,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(CFLAGS) -o $@ $<
+
+# What reads files of others, under the sanitizers: each fuzzer names the sources that it needs.
+SANITIZED = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+sources = $(addprefix shim/,$(shell sed -n 's,.*sources:\(.*\)\*/.*,\1,p' $(1)))
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/flags $$(call sources,tests/fuzz/$$*.c)
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(SANITIZED) $(CFLAGS) -o $@ $< $(call sources,$<) $(CLI_LIBS)
 
 # Benchmarks are linked as probes are, with the optimization of the shim.
 $(B)/bench/%: tests/bench/%.c $(B)/flags
@@ -247,15 +276,29 @@ $(B)/static/govictim $(B)/static/govictim-race: tests/static/victim.go tests/sta
 	$(Q)mkdir -p $(@D)
 	$(Q)$(GO_BUILD) $(if $(findstring race,$@),-race) -o $(abspath $@) victim.go
 
+# Readers of ELF files against rubbish, for FUZZ_SECONDS. What it finds is left in build/fuzz.
+FUZZ_SECONDS ?= 60
+FUZZ_C  := tests/fuzz/elf.c $(addprefix shim/,symbols.c inside.c copy.c call.c say.c plan_x86_64.c cli/binary.c)
+$(B)/fuzz/elf: $(FUZZ_C) $(wildcard shim/*.h shim/cli/*.h) $(B)/flags
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D) && clang -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -iquote shim $(ZYDIS_CFLAGS) \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(FUZZ_C) $(ZYDIS)
+$(B)/fuzz/seeds: tests/fuzz/seeds $(B)/flags
+	$(Q)rm -rf $@ && tests/fuzz/seeds $@ && touch $@
+fuzz: $(B)/fuzz/elf $(B)/fuzz/seeds
+	$(Q)mkdir -p $(B)/fuzz/corpus
+	$(B)/fuzz/elf -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix=$(B)/fuzz/ $(B)/fuzz/corpus $(B)/fuzz/seeds
 demo: all probes
 	@scripts/demo
-check: all probes clients $(if $(filter x86_64,$(ARCH)),static)
+check: all probes clients brokers $(if $(filter x86_64,$(ARCH)),static)
 	@scripts/check $(TESTS)
-# Bindings as people install them, on Apache Kafka itself: what they need is fetched first, some minutes.
-check-bindings:
-	scripts/setup --bindings
-	@$(MAKE) all probes clients brokers
+# Only the bindings as people install them, on Apache Kafka itself.
+check-bindings: all probes clients brokers
 	@scripts/check $(wildcard tests/bindings/*.bats)
+# What takes long: three members of a group under rolling restarts, ten minutes of each kind.
+soak: all brokers
+	@ROLL_SECONDS=600 BATS_TEST_TIMEOUT=1500 scripts/check tests/bindings/rolling.bats
 # A librdkafka inside the executable, alone.
 check-static: all static units
 	@scripts/check tests/static/patch.bats tests/unit/symbols.c tests/unit/plan.c
@@ -272,14 +315,15 @@ format:
 
 # Atomic: a running program keeps the old file, a new one sees a whole file.
 install: all
-	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR)
+	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)
 	install -m 0644 $(B)/librdgate.so $(DESTDIR)$(LIBDIR)/.librdgate.so.new
 	mv -f $(DESTDIR)$(LIBDIR)/.librdgate.so.new $(DESTDIR)$(LIBDIR)/librdgate.so
 	install -m 0755 $(B)/rdgate $(DESTDIR)$(BINDIR)/.rdgate.new
 	mv -f $(DESTDIR)$(BINDIR)/.rdgate.new $(DESTDIR)$(BINDIR)/rdgate
+	install -m 0644 shim/data/rdgate.rules.yml shim/data/rdgate.grafana.json $(DESTDIR)$(DATADIR)
 clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all brokers golden static check-static check-bindings probes units benches clients demo check bench lint format install clean FORCE
--include $(foreach d,shim cli probes unit bench calm calm/lib clients static broker,$(wildcard $(B)/$(d)/*.d))
+.PHONY: all brokers soak golden static check-static check-bindings probes units benches clients demo check bench fuzz lint format install clean FORCE
+-include $(foreach d,shim cli scenes probes unit bench calm calm/lib clients fuzz static broker,$(wildcard $(B)/$(d)/*.d))

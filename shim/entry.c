@@ -2,6 +2,7 @@
  * entry.c: start-up, waking up, fork and exit of the shim. Until the process makes its first call of
  * librdkafka nothing happens but finding the real dlsym, and a look whether the executable has a copy inside.
  */
+#include "flight.h"
 #include "notes.h"
 #include "patch.h"
 #include "shim.h"
@@ -51,6 +52,7 @@ static void in_forked_child(void)
     self_after_fork();
     handle_after_fork();
     watch_after_fork();
+    flight_after_fork();
 }
 
 #define UNCLOSED 8
@@ -75,6 +77,7 @@ __attribute__((destructor)) static void stop(void)
         consumers_each(is_open, &u);
     for (int i = 0; i < u.count; i++)
         report(UNCLOSED_AT_EXIT, u.found[i], CALL_rd_kafka_new, NULL, -1);
+    flight_end();
     report_exit();
 }
 

@@ -17,4 +17,17 @@
 #define FAIL_TEXT        ""
 #define FAIL_CONSUMER    RD_KAFKA_CONSUMER
 
+/* The same columns: the error in what the function returned, for the flight file; r is that. */
+#define RESULT_CODE        ((int)r)
+#define RESULT_CODE_OUT(p) ((int)r)
+#define RESULT_OBJECT      rdg_code(&e, (const void *)(uintptr_t)r)
+#define RESULT_NONE        0
+#define RESULT_NONE_LE     0
+#define RESULT_ZERO        0
+#define RESULT_ONE         0
+#define RESULT_MINUS       ((intptr_t)r == -1 ? RD_KAFKA_RESP_ERR__FAIL : 0)
+#define RESULT_MINUS_LE    RESULT_MINUS
+#define RESULT_TEXT        0
+#define RESULT_CONSUMER    0
+
 #endif

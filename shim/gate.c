@@ -52,12 +52,15 @@
  * the head of the polls. A poll that 16 calls have overtaken goes before the next one: it then takes what is
  * ready and is preempted again, so that neither starves.
  *
- * TIME. No wait outlasts the call's own timeout; a poll of 0 does not wait at all. No wait outlasts
+ * TIME. No wait outlasts the call's own timeout; a poll of 0 does not wait at all. A poll whose time is up
+ * comes back empty, but where the application polls only when an event tells it to, it takes what is there
+ * (takes_beside). No wait outlasts
  * RDGATE_MAX_WAIT_MS: then the visit is let in beside the others (passed), except a DEATH, which leaks the
  * handle (at once if the watchdog has proven that it stands in a loop, which only a DEATH
  * can make: everybody else passes a callback), and whoever waits for a close to end, who gets an error.
  */
 #include "gate.h"
+#include "flight.h"
 #include "handle.h"
 #include "maps.h"
 #include "options.h"
@@ -373,6 +376,8 @@ static void grant(struct consumer *c)
                 step_out(c, v);
                 if (v->class == CALL && c->waiting[2].first)
                     c->waiting[2].first->overtaken++;
+                if (v->class == CALL && lending)
+                    flight_loan(v);
                 admit(c, v);
                 tell(v, INSIDE);
                 continue;
@@ -419,6 +424,7 @@ static bool send_yield(struct consumer *c, struct visit *o)
     int32_t partition = o->partition;
     int saved = errno; /* an io-event is written by the yield */
     o->yielded = true;
+    flight_preempts(c, o);
     c->yielding++;
     lock_drop(&c->mu); /* the word stays SLOW: yielding */
     if (topic) {
@@ -458,6 +464,7 @@ static void unreachable(struct consumer *c, struct visit *o, enum finding f)
         atomic_store(&c->life, CLOSING_QUEUE);
     if (o->class == DEATH && !o->object)
         atomic_store(&c->life, GONE);
+    flight_abandoned(c, o, f);
     report(f, c, o->call, o, -1);
 }
 
@@ -528,8 +535,26 @@ int64_t wait_limit(int64_t from)
     return rdg_options.max_wait_ms ? from + rdg_options.max_wait_ms * MS : FOREVER;
 }
 
+/* A poll whose time is up at the gate comes back empty, and the next one gets what is there. Where librdkafka
+ * tells the application by an event that there is something, there may be no next one: it tells that once,
+ * when the queue was empty before (librdkafka 2.0.2 rdkafka_queue.h rd_kafka_q_io_event). Such a poll goes in
+ * beside the others and takes what is there; not beside or before a close or a destroy, and not where a batch
+ * would lose messages. With mu held and v in no line. */
+static bool takes_beside(struct consumer *c, struct visit *v)
+{
+    if (v->class != POLL || !atomic_load(&c->told_by_event) ||
+        (c->life != OPEN && c->life != CLOSING_QUEUE) || c->waiting[0].first)
+        return false;
+    for (const struct visit *o = c->inside; o; o = o->next)
+        if (o->class > CALL || batch_hole(v, o))
+            return false;
+    admit(c, v);
+    atomic_store(&v->state, INSIDE);
+    return true;
+}
+
 /* With mu held and v in its line; returns with mu held. */
-static enum admission await(struct consumer *c, struct visit *v)
+static enum admission wait_in_line(struct consumer *c, struct visit *v)
 {
     int64_t now = now_ns();
     int64_t limit = wait_limit(now);
@@ -546,8 +571,9 @@ static enum admission await(struct consumer *c, struct visit *v)
         if (now >= v->deadline) {
             step_out(c, v);
             atomic_store(&v->state, OUTSIDE);
+            bool in = takes_beside(c, v);
             settle(c); /* whoever stood behind us */
-            return OUT_OF_TIME;
+            return in ? ADMITTED : OUT_OF_TIME;
         }
         if (now >= limit || atomic_load(&v->let_go)) {
             struct visit *o = blocker(c, v);
@@ -610,6 +636,24 @@ static enum admission await(struct consumer *c, struct visit *v)
     }
 }
 
+/* Whom it waits for, or who goes before it. */
+static const struct visit *ahead_of(const struct consumer *c, const struct visit *v)
+{
+    const struct visit *o = blocker(c, v);
+    for (int i = 0; i < 2 && !o; i++)
+        if (c->waiting[i].first != v)
+            o = c->waiting[i].first;
+    return o;
+}
+
+static enum admission await(struct consumer *c, struct visit *v)
+{
+    flight_waits(v, ahead_of(c, v));
+    enum admission a = wait_in_line(c, v);
+    flight_waited(v, a);
+    return a;
+}
+
 /* ------------------------------------------------------------------ entering and leaving */
 
 static _Atomic int64_t tick_ns;
@@ -655,8 +699,10 @@ static enum admission look_on(struct consumer *c, struct visit *v)
 {
     slow_take(c);
     for (struct visit *o = c->inside; o; o = o->next)
-        if (conflicts(c, v, o))
+        if (conflicts(c, v, o)) {
+            flight_met(v, o);
             collided(c, v, o, NOTE_NONE);
+        }
     link_inside(c, v);
     atomic_store(&v->state, INSIDE);
     if (v->class == CLOSE && c->life == OPEN)
@@ -671,8 +717,10 @@ static bool collides(struct consumer *c, const struct visit *v)
     if (rdg_options.mode != REFUSE || v->class > CALL || c->life != OPEN)
         return false;
     const struct visit *o = blocker(c, v);
-    if (o)
+    if (o) {
+        flight_met(v, o);
         collided(c, v, o, COLLISION_REFUSED);
+    }
     return o != NULL;
 }
 
@@ -684,7 +732,7 @@ static enum admission not_at_once(struct consumer *c, struct visit *v)
     if (v->class == POLL) {
         step_out(c, v);
         atomic_store(&v->state, OUTSIDE);
-        return OUT_OF_TIME;
+        return takes_beside(c, v) ? ADMITTED : OUT_OF_TIME;
     }
     /* A call that asks not to wait: beside the others, as it would be without us, unless that loses messages.
      */
@@ -834,7 +882,7 @@ bool gate_again(struct visit *v, bool empty, int *timeout_ms)
     slow_drop(c);
     if (again)
         *timeout_ms = v->timed ? rest_ms(v) : 0;
-    return again && (*timeout_ms != 0 || !v->timed);
+    return again && (*timeout_ms != 0 || !v->timed || atomic_load(&c->told_by_event));
 }
 
 /* ------------------------------------------------------------------ callback windows */
@@ -845,6 +893,7 @@ void gate_window_begins(struct visit *v, enum callback which)
     v->callback = (uint8_t)(which + 1);
     atomic_fetch_add_explicit(&v->windows, 1, memory_order_relaxed);
     atomic_fetch_add(&v->window, 1);
+    flight_window(v, FLIGHT_CALLBACK_BEGINS);
     if (v->guard || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;
     slow_take(c);
@@ -877,6 +926,7 @@ static bool send_home(struct consumer *c, struct visit *v)
 void gate_window_ends(struct visit *v)
 {
     struct consumer *c = v->consumer;
+    flight_window(v, FLIGHT_CALLBACK_ENDS);
     atomic_fetch_sub(&v->window, 1);
     if (v->guard || rdg_options.mode == OBSERVE || atomic_load(&c->word) == ((uintptr_t)v | FAST))
         return;
@@ -967,6 +1017,7 @@ static void ended_by(struct consumer *c, int call)
 void gate_closed(struct visit *v, int result, bool closed, bool queue_given)
 {
     struct consumer *c = v->consumer;
+    flight_closed(c, v->call, result);
     slow_take(c);
     c->close_result =
         c->given_up ? RD_KAFKA_RESP_ERR_NO_ERROR : result; /* for who waits until it is closed */
@@ -1003,6 +1054,7 @@ bool gate_is_closed(struct consumer *c)
 
 void gate_destroyed(struct consumer *c, int call)
 {
+    flight_gone(c, (uint16_t)call);
     slow_take(c);
     ended_by(c, call);
     c->deferred = NULL;
@@ -1184,6 +1236,7 @@ void gate_after_fork(struct consumer *c)
     c->yielding = 0;
     c->guards = 0;
     c->close_clock = 0;
+    c->flight = NULL; /* the parent's */
     c->forked = true;
     atomic_store(&c->word, SLOW);
 }

@@ -85,7 +85,8 @@ struct consumer {
     uint32_t pollers[POLLERS]; /* everybody who ever did, as far as there is room */
     bool pollers_lost;
     bool subscribed;
-    bool cooperative; /* its assignment strategy */
+    _Atomic bool told_by_event; /* the application has asked to be told when there is something to poll */
+    bool cooperative;           /* its assignment strategy */
     struct rebalance rebalance;
     _Atomic int64_t committed; /* rdg_tick of the last commit, 0: none */
     int made_tid;
@@ -98,6 +99,8 @@ struct consumer {
     bool polling;        /* it was the last one */
     int desk;            /* index in the snapshot, -1: not in it */
     void *callbacks[CB_COUNT];
+    struct flight_consumer *flight; /* its row in the flight file, NULL: none (flight.c) */
+    uint32_t flight_generation;
     struct object *objects;
     struct consumer *younger, *next_free, *made_before;
 };

@@ -9,6 +9,7 @@
  * debt that it names exists.
  */
 #include "ledger.h"
+#include "flight.h"
 #include "handle.h"
 #include "peek.h"
 
@@ -230,6 +231,29 @@ void ledger_debts(struct consumer *c, struct debt debts[DEBTS], int64_t clock)
     }
 }
 
+struct each_held {
+    void (*f)(const struct consumer *c, enum debt_kind kind, void *with);
+    void *with;
+};
+
+static void one_held(struct self *s, void *with)
+{
+    const struct each_held *e = with;
+    if (atomic_load(&s->held))
+        e->f(atomic_load(&s->held_of), DEBT_MESSAGE, e->with);
+}
+
+void ledger_each(void (*f)(const struct consumer *c, enum debt_kind kind, void *with), void *with)
+{
+    struct each_held e = {f, with};
+    self_each(one_held, &e);
+    for (int i = 0; rdg_slots && i < SLOTS + PROBE; i++) {
+        const struct slot *s = &rdg_slots[i];
+        if (atomic_load_explicit(&s->thing, memory_order_acquire) && s->kind < DEBTS)
+            f(atomic_load_explicit(&s->consumer, memory_order_relaxed), (enum debt_kind)s->kind, with);
+    }
+}
+
 static void forget_held(struct self *s, void *with)
 {
     uintptr_t held = atomic_load(&s->held);
@@ -266,6 +290,7 @@ void ledger_rebalance(struct consumer *c, int code, int partitions, const void *
     r->at = now_ns() / 1000000;
     peek_name(r->tid, r->thread);
     atomic_fetch_add(&r->number, 1);
+    flight_rebalance(c, code, partitions, event != NULL);
 }
 
 void ledger_rebalance_returned(struct consumer *c, const void *event)
@@ -287,6 +312,7 @@ void ledger_answer(struct consumer *c, uint16_t call, int partitions, int code)
     r->answer_at = now_ns() / 1000000;
     peek_name(r->answer_tid, r->answer_thread);
     r->answered = true;
+    flight_answer(c, call, partitions, code);
 }
 
 bool ledger_rebalance_seen(const struct consumer *c, struct seen_rebalance *s, int64_t clock)

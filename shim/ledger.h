@@ -87,6 +87,8 @@ void ledger_list(struct consumer *c, const void *list, uint16_t call);
 
 /* All that is out, oldest first in each kind; queues and topics come from handle.c. `clock` is now in ms. */
 void ledger_debts(struct consumer *c, struct debt debts[DEBTS], int64_t clock);
+/* Calls f for each message, event and list that is out. */
+void ledger_each(void (*f)(const struct consumer *c, enum debt_kind kind, void *with), void *with);
 /* The handle is gone, and with it whatever was out. */
 void ledger_close(struct consumer *c);
 

@@ -93,6 +93,7 @@ bool maps_search_in(int fd, bool (*is)(const struct mapping *m, void *with), voi
 bool maps_search(bool (*is)(const struct mapping *m, void *with), void *with, struct mapping *m)
 {
     int fd = raw_open("/proc/self/maps");
+    memset(m, 0, sizeof(*m));
     if (fd < 0)
         return false;
     bool found = maps_search_in(fd, is, with, m);

@@ -3,6 +3,7 @@
  * (a full pipe) is dropped and counted, and nothing of the process is held or called while it is written.
  */
 #include "notes.h"
+#include "flight.h"
 #include "gate.h"
 #include "options.h"
 #include "page.h"
@@ -99,19 +100,25 @@ static struct scratch *scratch_make(void)
     return p == MAP_FAILED ? NULL : p;
 }
 
-static void say(struct scratch *k, const struct snapshot *s, const struct verdict *v, long number)
+/* number: 0: within no budget, only for the flight file. */
+static void say(struct scratch *k, const struct snapshot *s, const struct verdict *v, struct consumer *c,
+                long number)
 {
-    put(k->bytes, rdg_options.format == FORMAT_JSON ? report_json(k->bytes, sizeof(k->bytes), s, v, number)
-                                                    : report_text(k->bytes, sizeof(k->bytes), s, v, number));
+    if (number && rdg_options.format == FORMAT_JSON)
+        put(k->bytes, report_json(k->bytes, sizeof(k->bytes), s, v, number));
+    size_t n = report_text(k->bytes, sizeof(k->bytes), s, v, number);
+    if (number && rdg_options.format == FORMAT_TEXT)
+        put(k->bytes, n);
+    flight_finding(c, v, number, k->bytes, n);
 }
 
-long notes_report(const struct snapshot *s, const struct verdict *v)
+long notes_report(const struct snapshot *s, const struct verdict *v, struct consumer *c)
 {
     int saved = errno;
     long n = next_number();
-    struct scratch *k = n ? scratch_make() : NULL;
+    struct scratch *k = n || flight_path() ? scratch_make() : NULL;
     if (k) {
-        say(k, s, v, n);
+        say(k, s, v, c, n);
         munmap(k, sizeof(*k));
     }
     errno = saved;
@@ -164,7 +171,7 @@ void report_variant(enum finding f, enum note note, struct consumer *c, int call
 {
     int saved = errno;
     long n = next_number();
-    struct scratch *k = n ? scratch_make() : NULL;
+    struct scratch *k = n || flight_path() ? scratch_make() : NULL;
     if (k) {
         int64_t clock = now_ns() / 1000000;
         struct snapshot s = {.consumers = c ? 1 : 0, .consumer = &k->consumer, .thread = k->thread};
@@ -185,7 +192,7 @@ void report_variant(enum finding f, enum note note, struct consumer *c, int call
             see_party(&k->thread[s.threads], other->self, other, other->call, clock);
             v.party[v.parties++] = (short)s.threads++;
         }
-        say(k, &s, &v, n);
+        say(k, &s, &v, c, n);
         munmap(k, sizeof(*k));
     }
     errno = saved;
@@ -212,7 +219,28 @@ void report_not_covered(void)
     struct snapshot s = {0};
     struct verdict v = {.finding = NOT_COVERED, .consumer = -1, .call = CALL_COUNT, .age = -1};
     see_process(&s);
-    notes_report(&s, &v);
+    notes_report(&s, &v, NULL);
+}
+
+void report_flight(const char *path, int error)
+{
+    if (!rdg_options.verbose)
+        return;
+    struct text t = {0};
+    text_add(&t, path ? "flight file " : "no flight file: ");
+    if (path) {
+        text_escaped(&t, path, 500);
+    } else {
+        text_add(&t, error == ENOSPC   ? "no space left"
+                     : error == EROFS  ? "the file system is read-only"
+                     : error == EFBIG  ? "RLIMIT_FSIZE is too small"
+                     : error == EPERM  ? "the directory is not ours alone"
+                     : error == ENOENT ? "there is no directory for it"
+                                       : "error ");
+        if (error != ENOSPC && error != EROFS && error != EFBIG && error != EPERM && error != ENOENT)
+            text_number(&t, error);
+    }
+    line(&t);
 }
 
 void report_uncovered(enum note note, const char *where, const char *why)
@@ -227,7 +255,7 @@ void report_uncovered(enum note note, const char *where, const char *why)
                         .reason = why};
     int saved = errno;
     see_process(&s);
-    notes_report(&s, &v);
+    notes_report(&s, &v, NULL);
     errno = saved;
 }
 
@@ -260,6 +288,17 @@ void report_library(const struct library *lib)
     text_add(&t, ", ");
     text_number(&t, n);
     text_add(&t, lib->patched ? " functions, patched at their entries" : " functions");
+    line(&t);
+}
+
+void report_reached(const struct library *lib)
+{
+    struct text t = {0};
+    if (!rdg_options.verbose)
+        return;
+    text_add(&t, "librdkafka ");
+    text_escaped(&t, lib->text, sizeof(lib->text));
+    text_add(&t, " is reached through dlsym");
     line(&t);
 }
 

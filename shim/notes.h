@@ -26,12 +26,16 @@ void report_once(enum finding f, struct consumer *c, int call, const struct visi
 void report_not_covered(void);
 
 /* For the watchdog: says it and returns its number; 0 if it was only counted. */
-long notes_report(const struct snapshot *s, const struct verdict *v);
+long notes_report(const struct snapshot *s, const struct verdict *v, struct consumer *c);
 void notes_moving(const struct snapshot *s, const struct verdict *v, long of, int64_t lasted);
 
 /* RDGATE_VERBOSE: the lines that prove that we are in. */
 void report_library(const struct library *lib);
+/* With RDGATE_VERBOSE: the application asks dlsym for this one's functions. */
+void report_reached(const struct library *lib);
 void report_exit(void);
+/* Where the flight file is; NULL: there is none, as of this error. */
+void report_flight(const char *path, int error);
 /* There is one inside this file, which cannot be gated (COVER_STATIC, COVER_HIDDEN), and why: see verdict.h.
  */
 void report_uncovered(enum note note, const char *where, const char *why);

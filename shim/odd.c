@@ -99,8 +99,10 @@ PUBLIC rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t parti
         r = e.lib->rd_kafka_consume(rkt, partition, timeout_ms);
     while (e.visit && rdg_again(&e, !r, &timeout_ms));
     if (e.visit) {
-        if (r)
+        if (r) {
             ledger_message(e.consumer, r, q.call);
+            e.outcome = r->err;
+        }
         if (r && odd_result(&e, q.call, r))
             r = NULL;
         rdg_out(&e);
@@ -179,6 +181,33 @@ PUBLIC int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, i
     CALLBACK_LOOP(rd_kafka_consume_callback(rkt, partition, timeout_ms, cb, opaque));
 }
 
+/* The gate must know who polls only when told to (gate.c takes_beside), before the first time that he is. */
+PUBLIC void rd_kafka_queue_io_event_enable(rd_kafka_queue_t *rkqu, int fd, const void *payload, size_t size)
+{
+    ASK(rd_kafka_queue_io_event_enable, QUEUE_KIND, rkqu, NULL);
+    if (!in)
+        return;
+    if (e.visit && fd != -1)
+        atomic_store(&e.consumer->told_by_event, true);
+    e.lib->rd_kafka_queue_io_event_enable(rkqu, fd, payload, size);
+    if (e.visit)
+        rdg_out(&e);
+}
+
+PUBLIC void rd_kafka_queue_cb_event_enable(rd_kafka_queue_t *rkqu,
+                                           void (*event_cb)(rd_kafka_t *rk, void *qev_opaque),
+                                           void *qev_opaque)
+{
+    ASK(rd_kafka_queue_cb_event_enable, QUEUE_KIND, rkqu, NULL);
+    if (!in)
+        return;
+    if (e.visit && event_cb)
+        atomic_store(&e.consumer->told_by_event, true);
+    e.lib->rd_kafka_queue_cb_event_enable(rkqu, event_cb, qev_opaque);
+    if (e.visit)
+        rdg_out(&e);
+}
+
 /* The application wakes its own poll, or its callback asks the poll to return: then the early return is
  * meant. */
 PUBLIC void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu)
@@ -216,8 +245,9 @@ PUBLIC void rd_kafka_yield(rd_kafka_t *rk)
 
 /* ------------------------------------------------------------------ commits */
 
-static void committed(const struct entry *e)
+static void committed(struct entry *e, int code)
 {
+    e->outcome = code;
     if (e->visit)
         atomic_store_explicit(&e->consumer->committed, atomic_load_explicit(&rdg_tick, memory_order_relaxed),
                               memory_order_relaxed);
@@ -231,7 +261,7 @@ static void committed(const struct entry *e)
         if (!in)                                                                                             \
             return FAIL_CODE;                                                                                \
         rd_kafka_resp_err_t r = e.lib->name(rk, what, async);                                                \
-        committed(&e);                                                                                       \
+        committed(&e, r);                                                                                    \
         if (e.visit)                                                                                         \
             rdg_out(&e);                                                                                     \
         return r;                                                                                            \
@@ -263,7 +293,7 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk,
      */
     if (k && rkqu && r)
         commit_closure_free(k);
-    committed(&e);
+    committed(&e, r);
     if (e.visit)
         rdg_out(&e);
     return r;
@@ -308,9 +338,10 @@ static bool misanswer(const struct consumer *c, int call, int asked,
 /* An answer of the wrong kind (an incremental one under the eager protocol, or the other way round) is
  * refused with __STATE, and the rebalance waits on (librdkafka 2.0.2 rdkafka_cgrp.c rd_kafka_cgrp_op_serve).
  */
-static void answered(const struct entry *e, const struct question *q,
-                     const rd_kafka_topic_partition_list_t *list, int code)
+static void answered(struct entry *e, const struct question *q, const rd_kafka_topic_partition_list_t *list,
+                     int code)
 {
+    e->outcome = code;
     if (!e->visit)
         return;
     struct consumer *c = e->consumer;
@@ -380,6 +411,7 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_poll_set_consumer(rd_kafka_t *rk)
     if (!in)
         return FAIL_CODE;
     rd_kafka_resp_err_t r = e.lib->rd_kafka_poll_set_consumer(rk);
+    e.outcome = r;
     if (!r && e.consumer)
         e.consumer->main_forwarded = true;
     if (e.visit)
@@ -601,6 +633,7 @@ PUBLIC rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk)
                                 ? close_within(e.consumer, q.call, limit_ms)
                                 : e.lib->rd_kafka_consumer_close(rk);
     if (e.visit) {
+        e.outcome = r;
         gate_closed(e.visit, r, really_closed(&e, rk), false);
         rdg_out(&e);
     }
@@ -619,7 +652,8 @@ PUBLIC rd_kafka_error_t *rd_kafka_consumer_close_queue(rd_kafka_t *rk, rd_kafka_
         struct object *o = object_find(QUEUE_KIND, rkqu);
         if (o && !r)
             atomic_store(&o->carries, true);
-        gate_closed(e.visit, r ? (int)e.lib->h_rd_kafka_error_code(r) : 0, really_closed(&e, rk), true);
+        e.outcome = rdg_code(&e, r);
+        gate_closed(e.visit, e.outcome, really_closed(&e, rk), true);
         rdg_out(&e);
     }
     return r;
@@ -690,8 +724,10 @@ static rd_kafka_t *give_birth(const struct library *lib, rd_kafka_type_t type, r
         c->made_at = c->polls_since = now_ns() / 1000000;
     }
     handle_arrived(c, rk, type == RD_KAFKA_CONSUMER);
-    if (rk && type == RD_KAFKA_CONSUMER)
+    if (rk && type == RD_KAFKA_CONSUMER) {
+        flight_born(c, CALL_rd_kafka_new);
         watch_start();
+    }
     errno = saved;
     return rk;
 }

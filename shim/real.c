@@ -76,7 +76,10 @@ const struct library *library_at(int i)
 
 void library_by_name(const struct library *lib)
 {
-    libraries[lib - libraries].by_name = true;
+    if (!libraries[lib - libraries].by_name) {
+        libraries[lib - libraries].by_name = true;
+        report_reached(lib);
+    }
 }
 
 const struct library *library_inside(const void *return_address)

@@ -1431,3 +1431,13 @@ size_t report_moving_json(char *bytes, size_t size, const struct snapshot *s, co
     j.page.bytes[j.page.used] = 0;
     return j.page.used;
 }
+
+const char *report_code(int finding)
+{
+    return finding >= 0 && finding < COUNT(findings) ? findings[finding].code : NULL;
+}
+
+enum severity report_severity(int finding)
+{
+    return finding >= 0 && finding < COUNT(findings) ? findings[finding].severity : SEVERITY_INFO;
+}

@@ -18,5 +18,8 @@ size_t report_moving_text(char *bytes, size_t size, const struct snapshot *s, co
                           long of, int64_t lasted);
 size_t report_moving_json(char *bytes, size_t size, const struct snapshot *s, const struct verdict *v,
                           long of, int64_t lasted);
+/* The code of a finding (NULL: there is none of this number), and how bad it is. */
+const char *report_code(int finding);
+enum severity report_severity(int finding);
 
 #endif

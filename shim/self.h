@@ -48,6 +48,7 @@ struct visit {
     void *topic;           /* PARTITION: what to yield */
     struct object *object; /* the queue polled or destroyed, if that is how the consumer was named */
     int overtaken;         /* waiting POLL: how many calls went before it */
+    uint16_t marks;        /* POLL: enum flight_flag, why it is worth an event */
     _Atomic int window;    /* depth of application callbacks running in it */
     uint8_t callback;      /* the latest of them: enum callback + 1 */
     bool draining;         /* a destroy that waits for the guards */

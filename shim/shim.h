@@ -4,6 +4,7 @@
 #ifndef RDGATE_SHIM_H
 #define RDGATE_SHIM_H
 
+#include "flight.h"
 #include "handle.h"
 #include "ledger.h"
 #include "options.h"
@@ -27,6 +28,7 @@ struct entry {
     struct self *self;
     int code;     /* the error to give, if we say no */
     int error;    /* errno when the call came: an interrupted poll leaves no trace in it */
+    int outcome;  /* for the flight file: the error that the real call gave, 0: none, or not known */
     int idle;     /* a poll of a closed handle: what its timeout was */
     bool empty;   /* the poll brought nothing */
     bool refused; /* false: the function does not exist in this library */
@@ -92,10 +94,13 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
     s->top = v;
     s->used = 1;
     counted(lib, 0);
+    if (class != POLL)
+        flight_call_begins(v);
     e->lib = lib;
     e->visit = v;
     e->consumer = c;
     e->self = s;
+    e->outcome = 0;
     e->idle = 0;
     e->empty = e->refused = false;
     if (__builtin_expect(c->rk != handle, 0)) { /* the record has got a new handle meanwhile */
@@ -111,18 +116,23 @@ static inline bool lonely_in(struct entry *e, uint16_t call, uint8_t class, uint
 }
 
 /* true: left. Nobody came, so there is nothing to go on for and nothing to tell. */
-static inline bool lonely_out(struct entry *e)
+static inline bool lonely_out(struct entry *e, uint8_t class)
 {
     struct visit *v = e->visit;
     uintptr_t mine = (uintptr_t)v | FAST;
-    if (v->guard || v->cut || e->idle ||
-        atomic_load_explicit(&e->consumer->app_yield, memory_order_relaxed) ||
-        !atomic_compare_exchange_strong(&e->consumer->word, &mine, 0))
+    if (v->guard || v->cut || e->idle || (class == POLL && !flight_dull(v, e->outcome)) ||
+        atomic_load_explicit(&e->consumer->app_yield, memory_order_relaxed))
         return false;
+    if (!atomic_compare_exchange_strong(&e->consumer->word, &mine, 0))
+        return false;
+    if (class != POLL)
+        flight_call_ends(v, e->outcome);
     self_pop(e->self, v);
     return true;
 }
 
+/* The error that an error object stands for. */
+int rdg_code(const struct entry *e, const void *error);
 /* How to say no. */
 rd_kafka_error_t *rdg_error(const struct entry *e);
 /* Makes rd_kafka_last_error() and errno say what a real refusal would. */

@@ -201,11 +201,12 @@ const void *elf_file_at(const struct elf_file *f, uint64_t address, size_t size)
         if (p.p_type != PT_LOAD || address < p.p_vaddr)
             continue;
         uint64_t off = address - p.p_vaddr;
-        if (off > p.p_filesz || size > p.p_filesz - off || p.p_offset > f->size)
+        /* A segment that reaches beyond the file counts for nothing, so that what is there whole is there in
+         * part. p_offset is at most the file's size and off at most p_filesz: only the sum can be too large.
+         */
+        if (off > p.p_filesz || size > p.p_filesz - off || p.p_offset > f->size ||
+            off > f->size - p.p_offset || !lies_in(f, p.p_offset + off, size))
             continue;
-        /* p_offset is at most the file's size and off at most p_filesz: only the sum can be too large */
-        if (off > f->size - p.p_offset || !lies_in(f, p.p_offset + off, size))
-            return NULL;
         return in_memory(f, &(struct part){p.p_offset + off, size});
     }
     return NULL;

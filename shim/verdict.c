@@ -323,6 +323,32 @@ static int stuck_level(const struct seen_thread *t, const struct limits *l)
     return -1;
 }
 
+/* Another thread that is inside librdkafka with the same consumer; -1: none. */
+static int beside(const struct snapshot *s, int thread, int consumer)
+{
+    for (int i = 0; i < seen_count(s->threads, s->thread) && i <= INT16_MAX; i++)
+        for (int k = 0; i != thread && k < calls_of(&s->thread[i]); k++) {
+            const struct seen_call *call = &s->thread[i].call[k];
+            if (call->consumer == consumer && call->state == SEEN_INSIDE && !call->guard)
+                return i;
+        }
+    return -1;
+}
+
+/* The close or destroy owes nothing: is it that others were in its way? */
+static enum note in_the_way(const struct snapshot *s, struct verdict *v, int thread,
+                            const struct seen_call *call)
+{
+    const struct seen_consumer *c = consumer_at(s, call->consumer);
+    int other = beside(s, thread, call->consumer);
+    if (other >= 0) {
+        join(v, other);
+        return END_BESIDE;
+    }
+    bool closed = c->life == CLOSED && c->ended_age >= 0 && c->ended_age < call->age;
+    return closed && call_closes(call->call) ? END_TWICE : OWES_NOTHING;
+}
+
 static void ends(struct list *x)
 {
     for (int i = 0; i < seen_count(x->s->threads, x->s->thread) && i <= INT16_MAX; i++) {
@@ -338,12 +364,14 @@ static void ends(struct list *x)
             if (!v)
                 return;
             join(v, i);
+            v->note = call->callback ? END_CALLBACK : verdict_owes(c, destroy);
+            if (v->note == OWES_NOTHING)
+                v->note = in_the_way(x->s, v, i, call);
             gather(x->s, v);
             v->call = call->call;
             v->level = (short)k;
             v->age = call->age;
             v->limit = x->l->stuck_ms;
-            v->note = call->callback ? END_CALLBACK : verdict_owes(c, destroy);
             if (v->note == OWES_NOTHING)
                 v->hint = hint(c->version, destroy ? ON_DESTROY : ON_CLOSE);
             break;

@@ -36,6 +36,8 @@ enum note {
     OWES_ANSWER,
     OWES_OBJECTS,
     OWES_NOTHING,
+    END_BESIDE,         /* another thread's call is inside: nobody kept them apart (observe) */
+    END_TWICE,          /* CLOSE_STUCK: another close has ended meanwhile */
     CLOSE_GIVEN_UP,     /* RDGATE_CLOSE_MS */
     DESTROY_LEFT_ALONE, /* the same, for the destroy after it */
     /* REBALANCE_UNANSWERED */

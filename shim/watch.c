@@ -13,6 +13,7 @@
  * deadlock is believed only if the next look finds the same one.
  */
 #include "watch.h"
+#include "flight.h"
 #include "gil.h"
 #include "handle.h"
 #include "ledger.h"
@@ -133,6 +134,7 @@ static void walk_thread(struct self *s, void *with)
         if (now_ms - old->since >= STANDS_MS && !idle_poll(v))
             w->close = true;
     }
+    flight_look_thread(s);
 }
 
 /* Only a member of a group is: of everybody else polls_since is now. */
@@ -155,6 +157,7 @@ static void walk_consumer(struct consumer *c, void *with)
         c->polls_seen = polls;
         c->polls_since = now_ms;
     }
+    flight_look_consumer(c, now_ms);
     w->close |= poll_is_late(c);
     struct rebalance *r = &c->rebalance;
     r->at += w->gap;
@@ -323,6 +326,8 @@ static void look_closer(void)
     for (int i = 0; i < s->consumers; i++)
         see_consumer(desk->consumer[i], &desk->seen_consumer[i], now_ms);
     self_each(see_thread, NULL);
+    self_each(see_thread,
+              NULL); /* whoever is in a call on a consumer that was taken after it was looked at */
     see_edges();
 }
 
@@ -458,6 +463,11 @@ static void judge(void)
 {
     struct limits limits = {.stuck_ms = rdg_options.stuck_ms};
     int n = verdicts(&desk->snapshot, &limits, desk->verdict, ACTIVE);
+    unsigned loop = 0;
+    for (int i = 0; i < n && loop < 2; i++)
+        if (desk->verdict[i].finding == DEADLOCK)
+            loop = find_active(key_of(&desk->verdict[i])) ? 2 : 1;
+    flight_snapshot(&desk->snapshot, desk->consumer, loop);
     for (int i = 0; i < n; i++) {
         const struct verdict *v = &desk->verdict[i];
         uint64_t key = key_of(v);
@@ -477,7 +487,7 @@ static void judge(void)
             continue;
         enrich(v);
         a->told = true;
-        a->number = notes_report(&desk->snapshot, v);
+        a->number = notes_report(&desk->snapshot, v, v->consumer >= 0 ? desk->consumer[v->consumer] : NULL);
         if (v->consumer >= 0)
             a->consumer = desk->seen_consumer[v->consumer];
         if (v->parties > 0)
@@ -591,8 +601,10 @@ static bool look(void)
     looks++;
     /* A stopped process, a machine that slept: nobody has stood still for that long. */
     struct walk w = {.gap = before && now_ms - before > STOPPED_MS ? now_ms - before : 0};
+    flight_look(now_ms);
     self_each(walk_thread, &w);
     consumers_each(walk_consumer, &w);
+    flight_looked();
     for (int i = 0; i < w.notes; i++) {
         w.note[i]->rebalance.noted = true;
         struct consumer *c = w.note[i];
@@ -607,6 +619,9 @@ static bool look(void)
         if (w.close) {
             look_closer();
             judge();
+        } else {
+            desk->snapshot.consumers = desk->snapshot.threads = desk->snapshot.edges = 0;
+            flight_snapshot(&desk->snapshot, desk->consumer, 0);
         }
         forget();
     }
@@ -619,6 +634,7 @@ static bool look(void)
 static void *watch(void *arg)
 {
     prctl(PR_SET_NAME, "rdgate");
+    flight_clean();
     while (!atomic_load(&leave)) {
         uint32_t seen = atomic_load(&wake);
         bool idle = look();
@@ -630,6 +646,11 @@ static void *watch(void *arg)
     now_ms = now_ns() / 1000000;
     if (desk)
         forget();
+    struct walk w = {.gap = 0};
+    flight_look(now_ms); /* and who is still in a call */
+    self_each(walk_thread, &w);
+    flight_looked();
+    flight_snapshot(&(struct snapshot){.pid = 0}, NULL, 0);
     return arg;
 }
 

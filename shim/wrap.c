@@ -56,6 +56,8 @@ static bool no(struct entry *e, int code, const struct question *q, bool dead)
 /* A forked child has the handle but none of its threads: what would wait for them hangs or aborts. */
 static bool in_child(struct entry *e, struct consumer *c, const struct question *q)
 {
+    if (!c->flight)
+        flight_born(c, CALL_COUNT);
     report_once(USE_AFTER_FORK, c, q->call, NULL, -1);
     watch_in_child();
     uint8_t class = rdg_calls[q->call].class;
@@ -164,14 +166,30 @@ static bool enter_guard(struct entry *e, struct visit *v, const struct question 
     return true;
 }
 
+/* For the flight file: it was not let in. */
+static void told_no(struct visit *v, int code)
+{
+    flight_count(v->consumer, FLIGHT_COUNT_refused);
+    if (v->class == POLL)
+        flight_poll(v, code);
+    else
+        flight_call_ends(v, code);
+}
+
 static bool enter_gate(struct entry *e, struct visit *v, const struct question *q, bool nested)
 {
     struct consumer *c = v->consumer;
     int timeout = q->timeout_ms ? *q->timeout_ms : 0;
+    if (v->class != POLL)
+        flight_call_begins(v);
     switch (nested ? gate_nest(c, v) : gate_enter(c, v)) {
     case ADMITTED: break;
-    case OUT_OF_TIME: self_pop(e->self, v); return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
+    case OUT_OF_TIME:
+        told_no(v, RD_KAFKA_RESP_ERR__TIMED_OUT);
+        self_pop(e->self, v);
+        return no(e, RD_KAFKA_RESP_ERR__TIMED_OUT, q, false);
     default:
+        told_no(v, v->code);
         self_pop(e->self, v);
         e->code = v->code;
         if (v->code == RD_KAFKA_RESP_ERR__DESTROY)
@@ -184,6 +202,7 @@ static bool enter_gate(struct entry *e, struct visit *v, const struct question *
          (v->class == POLL && v->object && object_dead(v->object))) &&
         rdg_options.mode != OBSERVE) {
         gate_leave(v); /* the record has got a new handle meanwhile, or the queue is gone */
+        told_no(v, RD_KAFKA_RESP_ERR__DESTROY);
         self_pop(e->self, v);
         return no(e, RD_KAFKA_RESP_ERR__DESTROY, q, true);
     }
@@ -215,6 +234,7 @@ bool rdg_in(struct entry *e, const struct question *q)
     e->visit = NULL;
     e->consumer = c;
     e->idle = 0;
+    e->outcome = 0;
     e->empty = e->refused = false;
     if (s && s->last_set)
         self_forget_error(s);
@@ -312,6 +332,10 @@ void rdg_out(struct entry *e)
     if (v->guard) {
         guard_out(v);
     } else {
+        if (v->class != POLL)
+            flight_call_ends(v, e->outcome);
+        else if (!flight_dull(v, e->outcome))
+            flight_poll(v, e->outcome);
         gate_leave(v);
     }
     self_pop(s, v);
@@ -320,6 +344,11 @@ void rdg_out(struct entry *e)
 }
 
 /* ------------------------------------------------------------------ saying no */
+
+int rdg_code(const struct entry *e, const void *error)
+{
+    return error && e->lib->h_rd_kafka_error_code ? (int)e->lib->h_rd_kafka_error_code(error) : 0;
+}
 
 rd_kafka_error_t *rdg_error(const struct entry *e)
 {
@@ -410,6 +439,11 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
         .timeout_ms = timeout                                                                                \
     }
 
+/* A message is the application's debt, and its error worth an event. */
+#define TAKE_MESSAGE(r, call)                                                                                \
+    (ledger_message(e.consumer, (const void *)(uintptr_t)(r), call),                                         \
+     e.outcome = ((const rd_kafka_message_t *)(uintptr_t)(r))->err)
+
 /* The row's columns are constants here, so of each body only what the class needs is left. */
 #define BODY_value(result, name, parameters, arguments, key, class_, fail, timeout, traits_)                 \
     BODY(result, name, parameters, arguments, key, class_, fail, timeout, traits_, (void)0)
@@ -433,14 +467,16 @@ __attribute__((used, visibility("hidden"))) int rdg_personality(int version, int
         if (!e.visit)                                                                                        \
             return r;                                                                                        \
         note;                                                                                                \
+        if (class_ != POLL)                                                                                  \
+            e.outcome = RESULT_##fail;                                                                       \
         if (((traits_)&MESSAGE) && r)                                                                        \
-            ledger_message(e.consumer, (const void *)(uintptr_t)r, CALL_##name);                             \
-        if (!((traits_)&EVENT) && lonely_out(&e))                                                            \
+            TAKE_MESSAGE(r, CALL_##name);                                                                    \
+        if (!((traits_)&EVENT) && lonely_out(&e, class_))                                                    \
             return r;                                                                                        \
         while (class_ == POLL && rdg_again(&e, !r, TIMEOUT_##timeout)) {                                     \
             r = e.lib->name arguments;                                                                       \
             if (((traits_)&MESSAGE) && r)                                                                    \
-                ledger_message(e.consumer, (const void *)(uintptr_t)r, CALL_##name);                         \
+                TAKE_MESSAGE(r, CALL_##name);                                                                \
         }                                                                                                    \
         if (class_ == POLL && r && odd_result(&e, CALL_##name, (void *)(uintptr_t)r))                        \
             r = 0;                                                                                           \

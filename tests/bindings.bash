@@ -26,3 +26,13 @@ covered() { # NAME PATTERN
 went_wrong() { # NAME HALF
     [ "$(cat "$BATS_TEST_TMPDIR/$1.$2.status")" != 0 ] || { told "$1" "$2" >&2; return 1; }
 }
+
+# What of this Debian was unpacked for a test (tests/bindings/fetch).
+unpacked() { # PACKAGE
+    local deb
+    deb=$(cd "$PARTS" && echo "$1"_*.deb)
+    deb=${deb#*_}
+    deb=${deb#*%3a}
+    # shellcheck disable=SC1091
+    echo "$1 ${deb%%-*} from $(. /etc/os-release && echo "${ID^} $VERSION_ID")"
+}

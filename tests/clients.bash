@@ -89,3 +89,26 @@ once() { # NAME
 said() { # NAME HALF LINE
     grep -qxF "$3" "$BATS_TEST_TMPDIR/$1.$2.out" || { told "$1" "$2" >&2; return 1; }
 }
+
+# The row of README's table about this binding, from what its gated half has said: which librdkafka, how covered.
+# scripts/coverage-table puts the rows together.
+row() { # NAME BINDING ARTEFACT
+    local said version path how=linking
+    said=$(sed -n 's/^rdgate: \[[0-9]*\] librdkafka //p' "$BATS_TEST_TMPDIR/$1.gated.err")
+    read -r version path < <(sed -n 's/^\([0-9.]*\) in \(.*\), [0-9]* functions.*/\1 \2/p;T;q' <<<"$said")
+    [ -n "$version" ] || { told "$1" gated >&2; return 1; }
+    ! grep -q '^[0-9.]* is reached through dlsym$' <<<"$said" || how='`dlsym`'
+    ! grep -q 'patched at their entries' <<<"$said" || how='entry patching'
+    case $path in
+    *.node) how+=', inside the addon' ;;
+    'the executable') how+=', inside the program' ;;
+    esac
+    mkdir -p "$ROOT/build/covered"
+    echo "| $2 | $3 | $version | $how |" >"$ROOT/build/covered/$(tr -c '[:alnum:].' _ <<<"$2, $3")"
+}
+
+# What of this Debian a client is.
+debian() { # PACKAGE
+    # shellcheck disable=SC1091
+    echo "$1 $(dpkg-query -W -f '${Version}' "$1" | sed 's/^[0-9]*://; s/-.*//') from $(. /etc/os-release && echo "${ID^} $VERSION_ID")"
+}

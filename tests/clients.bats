@@ -18,6 +18,7 @@ librdkafka() {
     both kcat 30 kcat -b "$BOOTSTRAP" -G GROUP -X auto.offset.reset=earliest -c 600 -f '%t %p %o %s\n' orders
     same kcat 600
     was_gated kcat
+    row kcat kcat "$(debian kcat)"
 }
 
 @test "kcat with the legacy consumer" {
@@ -33,6 +34,7 @@ librdkafka() {
     said python gated "commit failed: []"
     once python
     was_gated python
+    row python "confluent-kafka (Python), \`Consumer\`" "$(debian python3-confluent-kafka)"
 }
 
 @test "Python: a statistics callback that needs the interpreter lock" {
@@ -70,6 +72,7 @@ librdkafka() {
     said ruby gated "stats: true rounds: true"
     once ruby
     was_gated ruby
+    row ruby "ffi (Ruby), as the gem rdkafka uses it" "$(debian ruby-ffi)"
 }
 
 @test "Ruby: close against a blocking poll hangs without, ends with" {
@@ -86,6 +89,7 @@ librdkafka() {
     both go 40 "$BUILD/goclient" consume "$BOOTSTRAP" GROUP orders 600
     same go 601
     was_gated go
+    row go "confluent-kafka-go, \`-tags dynamic\`" "$(debian golang-github-confluentinc-confluent-kafka-go-dev)"
 }
 
 @test "Go: Close against Poll(-1) hangs or crashes without, ends with" {
@@ -101,6 +105,7 @@ librdkafka() {
     same cpp 601
     once cpp
     was_gated cpp
+    row cpp "librdkafka++ (C++)" "$(debian librdkafka++1)"
 }
 
 @test "C++: close against consume(-1) hangs without, ends with" {
@@ -116,18 +121,21 @@ librdkafka() {
     both ctypes 30 /usr/bin/python3 "$HERE/client_ctypes.py" "$BOOTSTRAP" orders 50
     same ctypes 51
     was_gated ctypes
+    row ctypes "ctypes (Python)" "$(debian python3)"
 }
 
 @test "dlsym users: LuaJIT, whose calls come from no library" {
     both luajit 30 luajit "$HERE/client.lua" "$BOOTSTRAP" orders 50
     same luajit 51
     was_gated luajit
+    row luajit "ffi (LuaJIT)" "$(debian luajit)"
 }
 
 @test "a plugin opened with RTLD_DEEPBIND, as PHP opens its extensions" {
     both deep 30 "$BUILD/host" "$BUILD/plugin.so" "$BOOTSTRAP" orders 50
     same deep 51
     was_gated deep
+    row deep "a plugin opened with \`RTLD_DEEPBIND\`, as PHP does" "compiled here"
 }
 
 @test "another preload library before ours and after it" {

@@ -13,11 +13,13 @@ setup_file() {
 
 setup() { cd "$BATS_TEST_DIRNAME/.." || return; }
 
-@test "install puts the library and the command under PREFIX, and nothing else" {
+@test "install puts the library, the command and its data under PREFIX, and nothing else" {
     run bash -c 'cd "$DEST" && find . ! -type d | sort'
     echo "$output"
     [ "$output" = "./usr/bin/rdgate
-./usr/lib/librdgate.so" ]
+./usr/lib/librdgate.so
+./usr/share/rdgate/rdgate.grafana.json
+./usr/share/rdgate/rdgate.rules.yml" ]
 }
 
 @test "the library is readable, the command executable" {
@@ -25,12 +27,14 @@ setup() { cd "$BATS_TEST_DIRNAME/.." || return; }
     [ "$(stat -c %a "$DEST/usr/bin/rdgate")" = 755 ]
 }
 
-@test "LIBDIR and BINDIR may be elsewhere" {
+@test "LIBDIR, BINDIR and DATADIR may be elsewhere" {
     dest=$BATS_TEST_TMPDIR/elsewhere
-    make -s B="$BUILD" DESTDIR="$dest" LIBDIR=/opt/l BINDIR=/opt/b install
+    make -s B="$BUILD" DESTDIR="$dest" LIBDIR=/opt/l BINDIR=/opt/b DATADIR=/opt/d install
     run bash -c "cd '$dest' && find . ! -type d | sort"
     echo "$output"
     [ "$output" = "./opt/b/rdgate
+./opt/d/rdgate.grafana.json
+./opt/d/rdgate.rules.yml
 ./opt/l/librdgate.so" ]
 }
 
@@ -41,7 +45,7 @@ setup() { cd "$BATS_TEST_DIRNAME/.." || return; }
     [ "$(stat -c %i "$DEST/usr/lib/librdgate.so")" != "$before" ]
     [ "$(stat -L -c %i "/proc/self/fd/4")" = "$before" ] || [ "$(stat -L -c %i "/dev/fd/4")" = "$before" ]
     exec 4<&-
-    [ "$(find "$DEST" ! -type d | wc -l)" -eq 2 ]
+    [ "$(find "$DEST" ! -type d | wc -l)" -eq 4 ]
 }
 
 @test "the installed command finds the library that was installed with it" {

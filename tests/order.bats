@@ -39,3 +39,15 @@ load calm
         quiet
     done
 }
+
+@test "a poll that an event has asked for takes what is there, although a long call of another thread is inside" {
+    for run in "${RUNS[@]}"; do
+        for how in "fd" "cb" "cb 20" "fd 20"; do
+            # shellcheck disable=SC2086 # two words
+            calm "$run" told $how
+            is got 8
+            is long_calls 8
+            quiet
+        done
+    done
+}

@@ -147,7 +147,7 @@ static const char *take(struct binary *b)
     return NULL;
 }
 
-const char *binary_open(struct binary *b, int fd)
+const char *binary_map(struct binary *b, int fd)
 {
     memset(b, 0, sizeof(*b));
     if (fstat(fd, &b->st))
@@ -165,7 +165,14 @@ const char *binary_open(struct binary *b, int fd)
         return "cannot be mapped";
     signal(SIGBUS, cut_short);
     b->f.bytes = p;
-    const char *why = take(b);
+    return NULL;
+}
+
+const char *binary_open(struct binary *b, int fd)
+{
+    const char *why = binary_map(b, fd);
+    if (!why)
+        why = take(b);
     if (why)
         binary_close(b);
     return why;

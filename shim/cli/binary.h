@@ -36,6 +36,8 @@ struct binary {
 
 /* NULL, or what is wrong with the file. On NULL binary_close is due. */
 const char *binary_open(struct binary *b, int fd);
+/* The same for one of which nothing but its bytes is wanted. */
+const char *binary_map(struct binary *b, int fd);
 void binary_close(struct binary *b);
 
 /* "64-bit x86-64" */

@@ -3,6 +3,7 @@
  * inside.c, copy.c, plan_<arch>.c).
  */
 #include "covers.h"
+#include "within.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ const char *covers_excuse(const char *name)
     return NULL;
 }
 
-static const char *version_words(unsigned version)
+const char *covers_version(unsigned version)
 {
     static char words[4][32];
     static int turn;
@@ -93,7 +93,7 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void add_library(struct covers *c, const char *path, unsigned version, bool covered)
+void covers_library(struct covers *c, const char *path, unsigned version, bool covered)
 {
     if (c->library_count == LIBRARIES_MOST)
         return;
@@ -106,7 +106,7 @@ static void add_library(struct covers *c, const char *path, unsigned version, bo
 static void count_calls(struct covers *c, const struct binary *b)
 {
     const char *name;
-    for (size_t i = 0; (name = binary_asked(b, &i));) {
+    for (size_t i = 0; c->other_count < OTHERS_MOST && (name = binary_asked(b, &i));) {
         int call = 0;
         while (call < CALL_COUNT && strcmp(rdg_calls[call].name, name) != 0)
             call++;
@@ -118,21 +118,12 @@ static void count_calls(struct covers *c, const struct binary *b)
         int k = 0;
         while (k < c->other_count && strcmp(c->others[k], name) != 0)
             k++;
-        if (k == c->other_count && k < OTHERS_MOST && (c->others[k] = strdup(name)))
+        if (k == c->other_count && (c->others[k] = strdup(name)))
             c->other_count++;
     }
 }
 
 /* ------------------------------------------------------------------ the file itself */
-
-static const char *dynamic_words(const struct binary *b)
-{
-    if (binary_contains(b, "\xff Go buildinf:") || elf_file_section(&b->f, ".go.buildinfo"))
-        return "go build -tags dynamic";
-    if (binary_contains(b, "/rustc/"))
-        return "the crate's feature dynamic-linking (rdkafka = { features = [\"dynamic-linking\"] })";
-    return "librdkafka linked dynamically (-lrdkafka)";
-}
 
 /* false: there is nothing more to be said. */
 static bool say_format(struct covers *c, const struct binary *b)
@@ -161,26 +152,26 @@ static bool say_format(struct covers *c, const struct binary *b)
         unsigned version = inside ? binary_version(b, &in) : 0;
         if (inside) {
             snprintf(more, sizeof(more),
-                     "It cannot be covered as it is. Build it with an interpreter and %s.", dynamic_words(b));
-            add_library(c, "the program itself", version, false);
+                     "It cannot be covered as it is. Build it with an interpreter and %s.", within_advice(b));
+            covers_library(c, "the program itself", version, false);
         }
         covers_say(c, LEVEL_NO, inside ? more : NULL,
                    "ELF %s, %s: no interpreter, so nothing is ever preloaded%s%s", binary_words(b),
                    b->kind == STATIC ? "static" : "static-pie",
                    inside ? "; librdkafka is inside, " : "; and there is no librdkafka in it",
-                   inside ? version_words(version) : "");
+                   inside ? covers_version(version) : "");
         return false;
     }
     case MODULE: covers_say(c, LEVEL_OK, NULL, "ELF %s, a shared object", binary_words(b)); return true;
     default: break;
     }
     if (strncmp(name, "ld-musl-", 8) == 0) {
-        covers_say(
-            c, LEVEL_NO,
-            "musl's loader refuses a program whose preload it cannot load: take it out of LD_PRELOAD, or run "
-            "the program's glibc build.",
-            "ELF %s, dynamic, interpreter %s: musl, and librdgate.so is built for glibc", binary_words(b),
-            name);
+        covers_say(c, LEVEL_NO,
+                   "With LD_PRELOAD it would not even start: musl's loader gives up on a preload that it "
+                   "cannot load. Run "
+                   "the program's glibc build.",
+                   "ELF %s, dynamic, interpreter %s: musl, and librdgate.so is built for glibc",
+                   binary_words(b), name);
         return false;
     }
     bool glibc = strncmp(name, "ld-linux-", 9) == 0 || strcmp(name, "ld.so.1") == 0;
@@ -219,155 +210,18 @@ static void say_privileges(struct covers *c, const struct loaded *l)
         covers_say(c, LEVEL_NO, more, "it is %s", what);
 }
 
-/* ------------------------------------------------------------------ copies inside something else */
-
-/* Symbols from the debug file, as the shim looks for it. */
-static bool find_in_debug_file(struct covers *c, struct inside *in, const struct loaded *l)
-{
-    char path[PATH_MAX];
-    for (int place = 0; copy_debug_file(&l->b.f, l->path, place, path, sizeof(path)); place++) {
-        struct binary b;
-        int fd = world_open(&c->world, path);
-        if (fd < 0)
-            continue;
-        const char *why = binary_open(&b, fd);
-        close(fd);
-        if (why)
-            continue;
-        bool found = b.kind != SCRIPT && b.kind != FOREIGN_ELF && copy_same_build(&b.f, &l->b.f);
-        bool good = found && copy_find(in, &b.f);
-        if (good)
-            covers_say(c, LEVEL_NOTE, NULL, "its symbols are in %s", path);
-        binary_close(&b);
-        if (found)
-            return good;
-    }
-    return false;
-}
-
-/* Has somebody, we, written into the entry of this process's function? -1: it cannot be seen. */
-static int is_redirected(const struct covers *c, const struct loaded *l, const struct inside *in)
-{
-    uint64_t at = in->place[CALL_rd_kafka_new].at;
-    uint8_t now[16];
-    const uint8_t *file = elf_file_at(&l->b.f, at, sizeof(now));
-    Elf64_Phdr p;
-    uint64_t first = 0;
-    for (unsigned i = 0; elf_file_segment(&l->b.f, i, &p); i++) {
-        if (p.p_type == PT_LOAD && p.p_offset == 0) {
-            first = p.p_vaddr;
-            break;
-        }
-    }
-    struct iovec here = {now, sizeof(now)}, there = {(void *)(l->base - first + at), sizeof(now)};
-    if (!file || !l->base || process_vm_readv(c->pid, &here, 1, &there, 1, 0) != (ssize_t)sizeof(now))
-        return -1;
-    return memcmp(file, now, sizeof(now)) != 0;
-}
-
-/* The copy in l, of which the symbols are known: can its entries be redirected? */
-static const char *judge(const struct inside *in, const struct elf_file *f, int *count)
-{
-    static char words[256];
-    const char *why = copy_recognised(in);
-    *count = 0;
-    if (why)
-        return *why ? why : "not all that makes a librdkafka is there";
-    if (!plan_possible())
-#if defined(__x86_64__)
-        return "rdgate was built without the decoder that it takes (scripts/fetch-zydis, then make)";
-#else
-        return "entries are redirected on x86_64 only";
-#endif
-    for (int i = 0; i < CALL_COUNT; i++) {
-        struct plan plan;
-        if (!in->place[i].at || rdg_calls[i].class == PASS)
-            continue;
-        why = copy_plan(&plan, in, f, i, 0);
-        if (why && copy_vital(i)) {
-            snprintf(words, sizeof(words), "%s cannot be redirected, %s", rdg_calls[i].name, why);
-            return words;
-        }
-        *count += !why;
-    }
-    return NULL;
-}
-
-static void say_copy(struct covers *c, const struct loaded *l, bool program)
-{
-    struct inside in;
-    char where[PATH_MAX + 32], more[512];
-    int count;
-    unsigned version = 0;
-    if (program)
-        snprintf(where, sizeof(where), "this program");
-    else
-        snprintf(where, sizeof(where), "%s", l->path);
-    snprintf(more, sizeof(more),
-             "LD_PRELOAD cannot replace calls that never leave the file. Build it with %s.",
-             dynamic_words(&l->b));
-    bool found = copy_find(&in, &l->b.f);
-    /* A module is only looked into for names that are there. */
-    if (!found && program && !copy_has_symbols(&l->b.f))
-        found = find_in_debug_file(c, &in, l);
-    if (!found) {
-        add_library(c, l->path, 0, false);
-        covers_say(c, LEVEL_NO, more, "librdkafka is inside %s: %s", where,
-                   copy_has_symbols(&l->b.f) ? "its functions cannot be found" : copy_keep_symbols(&l->b.f));
-        return;
-    }
-    version = binary_version(&l->b, &in);
-    const char *why = judge(&in, &l->b.f, &count);
-    add_library(c, l->path, version, !why && c->options.patch == PATCH_AUTO);
-    if (why) {
-        covers_say(c, LEVEL_NO, more, "librdkafka %s is inside %s: %s", version_words(version), where, why);
-        return;
-    }
-    int redirected = c->pid ? is_redirected(c, l, &in) : -1;
-    if (c->options.patch != PATCH_AUTO && redirected <= 0) {
-        if (!c->pid)
-            snprintf(more, sizeof(more),
-                     "RDGATE_PATCH=auto (rdgate run --patch=auto) redirects them at their entries; or build "
-                     "it with %s.",
-                     dynamic_words(&l->b));
-        covers_say(c, LEVEL_NO, more,
-                   "librdkafka %s is inside %s, where a preload does not reach; %d of its functions can be "
-                   "redirected, "
-                   "and RDGATE_PATCH is off",
-                   version_words(version), where, count);
-        return;
-    }
-    if (redirected == 0) {
-        covers_say(c, LEVEL_NO, NULL,
-                   "librdkafka %s is inside %s, and its functions have not been redirected",
-                   version_words(version), where);
-        return;
-    }
-    c->by |= BY_PATCH;
-    covers_say(c, LEVEL_OK, NULL,
-               "librdkafka %s is inside %s: %d of its functions %s redirected at their entries",
-               version_words(version), where, count, redirected == 1 ? "are" : "will be");
-}
-
 /* ------------------------------------------------------------------ the parts of a program */
+
+/* By what real.c knows one by; an interposer, as we are, has no version. */
+static bool is_librdkafka(const struct binary *b)
+{
+    return binary_offers(b, "rd_kafka_new") && binary_offers(b, "rd_kafka_version");
+}
 
 static bool is_librdkafka_alone(const struct loaded *l)
 {
     return strncmp(last_part(l->path), "librdkafka", 10) == 0 ||
            (l->b.soname && strncmp(l->b.soname, "librdkafka", 10) == 0);
-}
-
-static bool has_copy(const struct loaded *l, bool program)
-{
-    struct inside in;
-    /* Whoever has nothing of what librdkafka calls for is not searched. */
-    if (!copy_possible(binary_asks, &l->b))
-        return false;
-    if (program ? copy_find(&in, &l->b.f) : copy_is_hidden(&l->b.f)) {
-        const char *why = copy_find(&in, &l->b.f) ? copy_recognised(&in) : "";
-        return !why || *why;
-    }
-    return !copy_has_symbols(&l->b.f) && copy_speaks(&l->b.f);
 }
 
 /* A shared object that offers librdkafka's functions to others. Do its own calls go through the loader? */
@@ -379,20 +233,21 @@ static void say_offering(struct covers *c, const struct loaded *l, const char *h
     bool binds = is_librdkafka_alone(l);
     for (size_t i = 0; i < sizeof(some) / sizeof(*some) && !binds; i++)
         binds = binary_binds(&l->b, some[i]);
-    add_library(c, l->path, version, binds);
+    covers_library(c, l->path, version, binds);
     if (!binds) {
         covers_say(c, LEVEL_NO, "Link it without -Bsymbolic, or link librdkafka dynamically.",
                    "librdkafka %s is inside %s, which calls it directly (linked with -Bsymbolic or alike)",
-                   version_words(version), l->path);
+                   covers_version(version), l->path);
         return;
     }
     c->by |= BY_PRELOAD;
     if (is_librdkafka_alone(l))
         covers_say(c, LEVEL_OK, NULL, "%s %s, version %s", how, l->path,
-                   version ? version_words(version) : "unknown");
+                   version ? covers_version(version) : "unknown");
     else
-        covers_say(c, LEVEL_OK, NULL, "%s %s: librdkafka %s is inside, and the loader binds its calls", how,
-                   l->path, version_words(version));
+        covers_say(c, LEVEL_OK, NULL,
+                   "%s %s, which has librdkafka %s inside and lets the loader bind its calls", how, l->path,
+                   covers_version(version));
 }
 
 static void say_calls(struct covers *c)
@@ -421,7 +276,7 @@ static void say_defects(struct covers *c)
         for (int d = 0; !again && covers_defect(c->libraries[i].version, d, &number, &fixed, &what); d++)
             covers_say(c, LEVEL_NOTE, NULL,
                        "librdkafka %s has a known defect, mended in %s: %s (librdkafka #%d)",
-                       version_words(c->libraries[i].version), fixed, what, number);
+                       covers_version(c->libraries[i].version), fixed, what, number);
     }
 }
 
@@ -498,7 +353,7 @@ static void say_parts(struct covers *c, struct loaded *const *all, int n)
     for (int i = 0; i < n; i++) {
         const struct loaded *l = all[i];
         bool program = l->b.kind == PROGRAM && i == 0;
-        bool offers = binary_offers(&l->b, "rd_kafka_new");
+        bool offers = is_librdkafka(&l->b);
         if (!offers || !is_librdkafka_alone(l)) {
             if (binary_asks(&l->b, "rd_kafka_new") || binary_asks(&l->b, "rd_kafka_version") ||
                 binary_asks(&l->b, "rd_kafka_consumer_poll")) {
@@ -520,14 +375,14 @@ static void say_parts(struct covers *c, struct loaded *const *all, int n)
                          l->b.soname ? l->b.soname : last_part(l->path));
             say_offering(c, l, how);
             offering++;
-        } else if (has_copy(l, program)) {
+        } else if (within(l, program)) {
             /* The loader maps what is needed before us: only the program and what it opens are looked into.
              */
             copies = true;
             if (program || l == first || c->pid) {
-                say_copy(c, l, program);
+                within_say(c, l, program);
             } else {
-                add_library(c, l->path, 0, false);
+                covers_library(c, l->path, 0, false);
                 covers_say(c, LEVEL_NO, "Link that library with librdkafka dynamically.",
                            "librdkafka is inside %s, which it needs and which keeps it to itself", l->path);
             }

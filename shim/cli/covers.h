@@ -49,6 +49,10 @@ struct covers {
 __attribute__((format(printf, 4, 5))) void covers_say(struct covers *c, enum level level, const char *more,
                                                       const char *format, ...);
 
+/* A librdkafka that was found. */
+void covers_library(struct covers *c, const char *path, unsigned version, bool covered);
+const char *covers_version(unsigned version);
+
 /* The program or module in l, with all that it needs. May use l's file as long as it runs. */
 void covers_file(struct covers *c, struct loaded *l);
 /* The process c->pid, whose program and mapped files these are. */

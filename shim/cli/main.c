@@ -11,6 +11,11 @@ static const struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommands[] = {
     {"run", "start a program with librdgate.so in front of librdkafka", cli_run},
+    {"ps", "list processes under rdgate, and the dead that left a flight file", cli_ps},
+    {"dump", "show all that is known of a process, also after its death", cli_dump},
+    {"top", "watch consumers: who is inside, who waits, who is late", cli_top},
+    {"trace", "draw what happened last, as a page or for Perfetto", cli_trace},
+    {"metrics", "print counters and gauges for Prometheus", cli_metrics},
     {"check", "say whether that will work for a program or a process, and why", cli_check},
 };
 
@@ -18,7 +23,7 @@ static void usage(FILE *to)
 {
     fputs("usage: rdgate SUBCOMMAND [options]\n\n", to);
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(*subcommands); i++)
-        fprintf(to, "  %-6s %s\n", subcommands[i].name, subcommands[i].synopsis);
+        fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].synopsis);
     fputs("\nrdgate SUBCOMMAND --help tells more; rdgate --version says which this is.\n", to);
 }
 

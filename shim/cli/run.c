@@ -4,6 +4,7 @@
  * proxychains).
  */
 #include "cli.h"
+#include "findings.h"
 #include "../options.h"
 
 #include <errno.h>
@@ -21,9 +22,14 @@ static void complain(const char *sentence)
 
 static void usage(FILE *to)
 {
-    fputs("usage: rdgate run [options] -- program [arguments]\n\n"
-          "  -n                     print what would be run, and do not\n",
-          to);
+    fputs(
+        "usage: rdgate run [options] -- program [arguments]\n\n"
+        "  -n                     print what would be run, and do not\n"
+        "  --observe              short for --mode observe: change nothing, only say\n"
+        "  --report FILE          short for --log FILE\n"
+        "  --exit-code N          exit with N if anything was found in the program, or in what it started,\n"
+        "                         and it has ended with 0; it then runs as a child\n",
+        to);
     for (int i = 0; i < option_count; i++) {
         char name[40];
         int n = 0;
@@ -126,9 +132,48 @@ static int take_option(const char *arg, const char *next)
     return value ? 1 : 2;
 }
 
+/* --observe, --report FILE, --exit-code N: how many arguments it took, 0: is none of them, -1: is wrong. */
+static int take_short(char **argv, int i, int argc, int *code)
+{
+    const char *a = argv[i], *value = NULL;
+    int took = 1;
+    if (strcmp(a, "--observe") == 0)
+        return setenv("RDGATE_MODE", "observe", 1) ? -1 : 1;
+    for (int k = 0; k < 2; k++) {
+        const char *name = k ? "--exit-code" : "--report";
+        size_t n = strlen(name);
+        if (strncmp(a, name, n) != 0 || (a[n] && a[n] != '='))
+            continue;
+        value = a[n] ? a + n + 1 : i + 1 < argc ? argv[i + 1] : NULL;
+        took = a[n] ? 1 : 2;
+        if (!value) {
+            fprintf(stderr, "rdgate run: option %s needs a value\n", name);
+            return -1;
+        }
+        if (!k) {
+            char *log;
+            if (asprintf(&log, "--log=%s", value) < 0)
+                return -1;
+            int r = take_option(log, NULL);
+            free(log);
+            return r < 0 ? -1 : took;
+        }
+        char *end;
+        long number = strtol(value, &end, 10);
+        if (*value < '0' || *value > '9' || *end || number < 1 || number > 255) {
+            fputs("rdgate run: option --exit-code: valid is a whole number from 1 to 255\n", stderr);
+            return -1;
+        }
+        *code = (int)number;
+        return took;
+    }
+    return 0;
+}
+
 int cli_run(int argc, char **argv)
 {
     bool dry = false;
+    int code = 0;
     int i = 1;
     while (i < argc && argv[i][0] == '-') {
         if (strcmp(argv[i], "--") == 0) {
@@ -144,7 +189,11 @@ int cli_run(int argc, char **argv)
             i++;
             continue;
         }
-        int took = argv[i][1] == '-' ? take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL) : -1;
+        int took = take_short(argv, i, argc, &code);
+        if (took < 0)
+            return EXIT_USAGE;
+        if (!took)
+            took = argv[i][1] == '-' ? take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL) : -1;
         if (took < 0) {
             if (argv[i][1] != '-')
                 fprintf(stderr, "rdgate run: no option %s\n", argv[i]);
@@ -201,6 +250,8 @@ int cli_run(int argc, char **argv)
         return 0;
     }
     free(preload);
+    if (code)
+        return run_for_findings(argv + i, code);
     execvp(argv[i], argv + i);
     int e = errno;
     fprintf(stderr, "rdgate run: %s: %s\n", argv[i], strerror(e));

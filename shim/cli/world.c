@@ -26,6 +26,8 @@
 #    define CACHE_FLAGS 0x0a03
 #endif
 
+#define ELEMENTS_MOST 256 /* of a list of directories: a file may make it as long as it likes */
+
 static int open_path(const struct world *w, const char *path)
 {
     struct {
@@ -103,13 +105,14 @@ static void expand(const char *from, size_t n, const char *origin, const char *l
 static bool try_list(const struct world *w, const char *list, const char *separators, const char *of,
                      const char *name, struct loaded *l)
 {
-    static const char *const libs[] = {"lib/" TRIPLET, "lib64", "lib"};
+    static const char *const libs[] = {("lib/" TRIPLET), "lib64", "lib"};
     char origin[PATH_MAX], directory[PATH_MAX], path[PATH_MAX + 256];
     snprintf(origin, sizeof(origin), "%s", of);
     char *slash = strrchr(origin, '/');
     if (slash)
         slash[slash == origin] = 0;
-    for (const char *p = list; p; p = *p ? p + 1 : NULL) {
+    int elements = 0;
+    for (const char *p = list; p && elements < ELEMENTS_MOST; p = *p ? p + 1 : NULL, elements++) {
         size_t n = strcspn(p, separators);
         for (size_t i = 0; i < sizeof(libs) / sizeof(*libs); i++) {
             expand(p, n, origin, libs[i], directory, sizeof(directory));

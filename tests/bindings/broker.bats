@@ -21,7 +21,7 @@ member() { # NAME LIB... -- CONF=VALUE...: a well-behaved service in C
     MESSAGES=600 both "$name" 40 "${lib[@]}" "$ROOT/build/broker/member" "$BOOTSTRAP" GROUP orders "${@:2}"
     same "$name" 600
     was_gated "$name"
-    ! grep 'finding: ' "$BATS_TEST_TMPDIR/$name.gated.err" >&2
+    ! grep 'finding: ' "$BATS_TEST_TMPDIR/$name.gated.err" >&2 || return 1
 }
 
 @test "a service in C: eager and cooperative, librdkafka 2.0.2" {
@@ -32,6 +32,7 @@ member() { # NAME LIB... -- CONF=VALUE...: a well-behaved service in C
 @test "a service in C: the classic and the new group protocol, librdkafka 2.15" {
     member classic "${LIB_NEW[@]}" -- group.protocol=classic
     member consumer "${LIB_NEW[@]}" -- group.protocol=consumer
+    row consumer "C, classic and new group protocol" "compiled here"
 }
 
 @test "a service in C: static members of both protocols, librdkafka 2.15" {

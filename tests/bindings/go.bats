@@ -22,6 +22,8 @@ go_() { # NAME SECONDS SCENARIO TOPIC N
     serves go 603
     said go gated "committed: 2 200"
     covered go 'librdkafka\.so'
+    row go "confluent-kafka-go, \`-tags dynamic\`" \
+        "$(sed -n 's,.*confluent-kafka-go/v2 \(v[0-9.]*\)$,\1,p' "$HERE/go.mod") from the Go module proxy"
 }
 
 @test "Go: Close against three polls without limit hangs or crashes without, ends with" {

@@ -24,6 +24,7 @@ java_() { # NAME SECONDS SCENARIO TOPIC
     serves java 603
     said java gated "committed: 2 200"
     covered java 'librdkafka\.so'
+    row java "JNA (Java)" "$(cd "$PARTS/jars" && echo jna-*.jar | sed 's/jna-\(.*\)\.jar/\1/') from Maven Central"
 }
 
 @test "Java: close against a poll without limit hangs without, ends with" {

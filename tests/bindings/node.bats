@@ -21,12 +21,17 @@ node_() { # NAME PACKAGE PROGRAM SCENARIO LINES
     said "$1" gated disconnected
 }
 
+npm_version() { # PACKAGE
+    node -p "require('$1/package.json').version.replace(/^v/, '') + ' from npm, built'"
+}
+
 @test "node-rdkafka: flowing and in batches, disconnect with an assignment" {
     for mode in flowing batch; do
         node_ "rdkafka-$mode" node-rdkafka service "$mode" 604
         said "rdkafka-$mode" gated "committed: 2 200"
         covered "rdkafka-$mode" 'deps/librdkafka\.so'
     done
+    row rdkafka-flowing node-rdkafka "$(npm_version node-rdkafka)"
 }
 
 @test "kafka-javascript: flowing and in batches, disconnect with an assignment" {
@@ -35,6 +40,7 @@ node_() { # NAME PACKAGE PROGRAM SCENARIO LINES
         said "ckjs-$mode" gated "committed: 2 200"
         covered "ckjs-$mode" '\.node'
     done
+    row ckjs-flowing "@confluentinc/kafka-javascript, callbacks" "$(npm_version @confluentinc/kafka-javascript)"
 }
 
 @test "kafka-javascript with promises: a rebalance callback that awaits, disconnect with an assignment" {
@@ -42,6 +48,7 @@ node_() { # NAME PACKAGE PROGRAM SCENARIO LINES
         node_ "promised-$mode" @confluentinc/kafka-javascript promised "$mode" 601
         covered "promised-$mode" '\.node'
     done
+    row promised-batch "@confluentinc/kafka-javascript, promises" "$(npm_version @confluentinc/kafka-javascript)"
 }
 
 # With RDGATE_CLOSE_MS nobody waits for ever for the answer.

@@ -14,4 +14,5 @@ TOPICS=(flows-plain 1 0 flows-gated 1 0)
     both flows 40 "$HERE/serve" "$PARTS" "$BOOTSTRAP" GROUP 200
     serves flows 200
     covered flows 'librdkafka\.so'
+    row flows "pmacct, pmtelemetryd" "$(unpacked pmacct)"
 }

@@ -23,6 +23,7 @@ python() { # NAME SECONDS VERSION PROGRAM SCENARIO TOPIC N
     serves sync 601
     said sync gated "committed: [(0, 200), (1, 200), (2, 200)]"
     covered sync 'confluent_kafka.libs/librdkafka-[0-9a-f]+\.so'
+    row sync "confluent-kafka (Python), \`Consumer\`" "wheel 2.15.0 from PyPI"
 }
 
 @test "2.15: close against poll(-1) crashes without, ends with" {
@@ -53,6 +54,7 @@ aio() { # VERSION SCENARIO...
 
 @test "2.15: AIOConsumer with its two workers, calls gathered in a callback, beside it, and after it" {
     aio 2.15.0 serve gather beside outlive
+    row aio-serve "confluent-kafka (Python), \`AIOConsumer\`" "wheel 2.15.0 from PyPI"
 }
 
 @test "2.15: AIOConsumer: close against poll(-1) hangs without, ends with" {
@@ -64,22 +66,22 @@ aio() { # VERSION SCENARIO...
     was_gated aioclose
 }
 
-@test "2.16: a service whose threads share a Consumer" {
-    python sync216 60 2.16.1 service serve orders 600
-    serves sync216 601
-    said sync216 gated "committed: [(0, 200), (1, 200), (2, 200)]"
-    covered sync216 'confluent_kafka.libs/librdkafka-[0-9a-f]+\.so'
-}
-
-@test "2.16: close against poll(-1): its own gate lets it wait, without us and with" {
+# Its gate is held for a whole poll and not handed over: calls of other threads come in by luck, and this service and
+# this close have none. We stand below it, and nothing of that reaches us; it must not get worse.
+@test "2.16: what waits at its own gate waits there with us as without" {
+    python service216 15 2.16.1 service serve orders 600
     python close216 12 2.16.1 service close quiet 0
-    [ "$(cat "$BATS_TEST_TMPDIR/close216.plain.status")" = "$(cat "$BATS_TEST_TMPDIR/close216.gated.status")" ] ||
-        { told close216 plain; told close216 gated; return 1; } >&2
+    for name in service216 close216; do
+        [ "$(cat "$BATS_TEST_TMPDIR/$name.plain.status")" = "$(cat "$BATS_TEST_TMPDIR/$name.gated.status")" ] ||
+            { told $name plain; told $name gated; return 1; } >&2
+        ! grep 'finding: ' "$BATS_TEST_TMPDIR/$name.gated.err" >&2 || return 1
+    done
 }
 
 # Calls beside a poll are not compared: behind its gate they come in by luck, and now and then never, with us or
 # without.
 @test "2.16: AIOConsumer, calls gathered in a callback" {
     aio 2.16.1 inline
+    row aio-inline "confluent-kafka (Python), \`AIOConsumer\`" "wheel 2.16.1 from PyPI"
     covered aio-inline 'confluent_kafka.libs/librdkafka-[0-9a-f]+\.so'
 }

@@ -2,7 +2,7 @@
 # keep coming: none is lost, and none comes twice but what comes twice without the shim. Two groups do the same at the
 # same time, one without the shim and one with it.
 #
-#   ROLL_SECONDS   how long each test feeds (12); for a soak of ten minutes, 600
+#   ROLL_SECONDS   how long each test feeds (15); for a soak of ten minutes, 600
 
 load ../clients
 load ../broker
@@ -65,7 +65,7 @@ doubled() { # HALF
 
 # roll NAME [DISTURB]: DISTURB is run in the middle.
 roll() {
-    local half number until deadline feeder seconds=${ROLL_SECONDS:-12}
+    local half number until deadline feeder seconds=${ROLL_SECONDS:-15}
     local total=$((seconds * 200))
     TOPIC=$1
     timeout 60 "$ROOT/build/broker/fill" "$BOOTSTRAP" "$TOPIC" 6 0
@@ -133,7 +133,10 @@ none_doubled() {
     none_doubled
 }
 
-@test "rolling restarts: cooperative, and the broker is killed and started in between, librdkafka 2.0.2" {
+# The cooperative assignor of 2.0.2 does not always survive that, with us or without
+# (rd_kafka_sticky_assignor_state_destroy: Assertion `assignor_state' failed).
+@test "rolling restarts: cooperative, and the broker is killed and started in between, librdkafka 2.15" {
+    LIB=$ROOT/build/librdkafka/2.15/lib
     CONF=(partition.assignment.strategy=cooperative-sticky session.timeout.ms=6000)
     roll bounced bounced
     [ "$(doubled gated)" -le $(($(doubled plain) + 400)) ] # two seconds of messages

@@ -25,12 +25,18 @@ service() { # SCENARIO
     covered "rust-$1" 'librdkafka\.so'
 }
 
+crate() {
+    echo "$(sed -n '/^name = "rdkafka"/{n;s/version = "\(.*\)"/\1/p}' "$HERE/Cargo.lock") from crates.io"
+}
+
 @test "Rust: BaseConsumer, a thread polls, another commits" {
     service base
+    row rust-base "rdkafka (Rust), \`dynamic-linking\`, \`BaseConsumer\`" "$(crate)"
 }
 
 @test "Rust: StreamConsumer, polled by an executor, another task commits" {
     service stream
+    row rust-stream "rdkafka (Rust), \`dynamic-linking\`, \`StreamConsumer\`" "$(crate)"
 }
 
 @test "Rust: split_partition_queue, a thread for each partition beside the one that polls" {

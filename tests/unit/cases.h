@@ -379,5 +379,25 @@ static const char *make_case(int n)
     return SPOT(DESTROY_DRAINED, NOTE_NONE, CALL_rd_kafka_destroy);
     CASE("handle-leaked")
     return SPOT(HANDLE_LEAKED, NOTE_NONE, CALL_rd_kafka_destroy);
+    snap.threads = 0;
+    for (int destroy = 0; destroy < 2; destroy++) {
+        CASE(destroy ? "destroy-stuck-beside" : "close-stuck-beside")
+        {
+            thread_is(0, 4182, "main", destroy ? CALL_rd_kafka_destroy : CALL_rd_kafka_consumer_close, 30000);
+            thread_is(1, 4188, "poller", CALL_rd_kafka_consumer_poll, 31000);
+            consumers[0].last_poll = 0, consumers[0].poll_tid = 4188;
+            return JUDGED;
+        }
+    }
+    CASE("close-stuck-twice")
+    {
+        thread_is(0, 4182, "main", CALL_rd_kafka_consumer_close, 30000);
+        consumers[0].life = CLOSED;
+        consumers[0].ended_call = "rd_kafka_consumer_close";
+        consumers[0].ended_tid = 4188;
+        consumers[0].ended_age = 29000;
+        NAMED(consumers[0].ended_thread, "closer");
+        return JUDGED;
+    }
     return NULL;
 }

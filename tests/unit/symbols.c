@@ -177,6 +177,27 @@ static void finds(void)
     ok(!inside_span(0x308));
 }
 
+/* Of two segments with the same addresses one reaches beyond the file: what is there whole is there in part.
+ */
+static void overlapping_segments(void)
+{
+    struct elf_file f;
+    describe();
+    size_t size = make();
+    Elf64_Phdr p;
+    memcpy(&p, m.bytes + 64, sizeof(p));
+    memcpy(m.bytes + 64 + sizeof(p), &p, sizeof(p));
+    p.p_offset = size - 8;
+    p.p_vaddr = TEXT;
+    p.p_filesz = 16;
+    memcpy(m.bytes + 64, &p, sizeof(p));
+    ((Elf64_Ehdr *)m.bytes)->e_phnum = 2;
+    ok(elf_file_open(&f, m.bytes, size));
+    ok(elf_file_at(&f, TEXT, 32) == m.bytes + TEXT);
+    ok(elf_file_at(&f, TEXT, 16) == m.bytes + TEXT);
+    ok(elf_file_at(&f, TEXT, 8) == m.bytes + size - 8);
+}
+
 static void other_copies(void)
 {
     struct elf_file f;
@@ -284,6 +305,7 @@ static void fuzz(void)
 int main(void)
 {
     finds();
+    overlapping_segments();
     other_copies();
     fuzz();
     return done();
