@@ -167,7 +167,7 @@ bool image_untouched(const struct image *im, uint64_t at, uint64_t size, uint64_
 {
     const uint8_t *here = loaded_at(im, at, size), *there = elf_file_at(&im->file, at, size);
     for (uint64_t i = 0; here && there && i < size; i++)
-        if (here[i] != there[i] && (i < strict || here[i] != 0xcc))
+        if ((i < strict || here[i] != 0xcc) && here[i] != there[i])
             return false;
     return here && there;
 }

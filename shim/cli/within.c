@@ -84,7 +84,7 @@ static const char *judge(const struct inside *in, const struct elf_file *f, int 
         return *why ? why : "not all that makes a librdkafka is there";
     if (!plan_possible())
 #if defined(__x86_64__)
-        return "rdgate was built without the decoder that it takes (scripts/fetch-zydis, then make)";
+        return "rdgate was built without the decoder that it takes (scripts/setup, then make)";
 #else
         return "entries are redirected on x86_64 only";
 #endif

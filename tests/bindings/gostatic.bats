@@ -21,8 +21,8 @@ go_() { # NAME SECONDS SCENARIO TOPIC N
     serves go 603
     said go gated "committed: 2 200"
     covered go '/service, .* patched at their entries'
-    row go "confluent-kafka-go, as it is built by default" \
-        "$(sed -n 's,.*confluent-kafka-go/v2 \(v[0-9.]*\)$,\1,p' "$ROOT/tests/bindings/go/go.mod") from the Go module proxy"
+    row go "confluent-kafka-go, built by default" \
+        "$(sed -n 's/^require .* \(v[0-9.]*\)$/\1/p' "$HERE/go.mod") from the Go module proxy"
 }
 
 @test "Go, librdkafka inside: Close against three polls without limit hangs or crashes without, ends with" {

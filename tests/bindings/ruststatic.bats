@@ -12,6 +12,10 @@ setup() {
     binding_or_skip ruststatic
 }
 
+crate() {
+    sed -n 's/^rdkafka = .*"=\([0-9.]*\)".*/\1 from crates.io/p' "$HERE/Cargo.toml"
+}
+
 service() { # SCENARIO
     both "rust-$1" 100 "$PARTS/target/debug/service" "$1" "$BOOTSTRAP" GROUP orders 600
     serves "rust-$1" 603
@@ -21,12 +25,12 @@ service() { # SCENARIO
 
 @test "Rust, librdkafka inside: BaseConsumer, a thread polls, another commits" {
     service base
-    row rust-base "rdkafka (Rust), as it is built by default" \
-        "$(sed -n '/^name = "rdkafka"/{n;s/version = "\(.*\)"/\1/p}' "$ROOT/tests/bindings/rust/Cargo.lock") from crates.io"
+    row rust-base "rdkafka (Rust), built by default, \`BaseConsumer\`" "$(crate)"
 }
 
 @test "Rust, librdkafka inside: StreamConsumer, polled by an executor, another task commits" {
     service stream
+    row rust-stream "rdkafka (Rust), built by default, \`StreamConsumer\`" "$(crate)"
 }
 
 @test "Rust, librdkafka inside: split_partition_queue, a thread for each partition beside the one that polls" {
