@@ -261,7 +261,7 @@ denied() { # MODE
 }
 
 @test "it is covered where nothing may become executable, and where /proc/self/mem or memfd fail" {
-    for mode in mdwe mem memfd; do
+    for mode in mdwe mem memfd execmem; do
         denied "$mode"
         expect_covered
     done
