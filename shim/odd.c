@@ -718,12 +718,13 @@ static rd_kafka_t *give_birth(const struct library *lib, rd_kafka_type_t type, r
         if (lib->rd_kafka_queue_get_consumer)
             c->consumer_queue = lib->rd_kafka_queue_get_consumer(rk);
     }
-    if (rk)
-        c->polls_since = now_ns() / 1000000;
-    if (rk && rdg_self) {
-        c->made_by = rdg_self->id;
-        c->made_tid = rdg_self->tid;
-        c->made_at = c->polls_since;
+    if (rk && type == RD_KAFKA_CONSUMER) {
+        const struct self *s = self_get(); /* it may be this thread's first call */
+        if (s) {
+            c->made_by = s->id;
+            c->made_tid = s->tid;
+        }
+        c->made_at = c->polls_since = now_ns() / 1000000;
     }
     handle_arrived(c, rk, type == RD_KAFKA_CONSUMER);
     if (rk && type == RD_KAFKA_CONSUMER) {

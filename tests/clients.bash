@@ -98,11 +98,8 @@ row() { # NAME BINDING ARTEFACT
     read -r version path < <(sed -n 's/^\([0-9.]*\) in \(.*\), [0-9]* functions.*/\1 \2/p;T;q' <<<"$said")
     [ -n "$version" ] || { told "$1" gated >&2; return 1; }
     ! grep -q '^[0-9.]* is reached through dlsym$' <<<"$said" || how='`dlsym`'
-    ! grep -q 'patched at their entries' <<<"$said" || how='entry patching'
-    case $path in
-    *.node) how+=', inside the addon' ;;
-    'the executable') how+=', inside the program' ;;
-    esac
+    ! grep -q 'patched at their entries' <<<"$said" || how='entry patching, inside the program'
+    [[ $path != *.node ]] || how+=', inside the addon'
     mkdir -p "$ROOT/build/covered"
     echo "| $2 | $3 | $version | $how |" >"$ROOT/build/covered/$(tr -c '[:alnum:].' _ <<<"$2, $3")"
 }

@@ -159,12 +159,26 @@ finalizer() {
     for_each_lib finalizer
 }
 
+young() {
+    plain 20 young
+    expect_ok
+    watched 20 young
+    expect_ok
+    found poll-gap 0
+    found poll-exceeded 0
+}
+
+@test "a consumer is not late before anybody has looked at it" {
+    for_each_lib young
+}
+
 unclosed() {
     plain 20 finalizer nobody
     expect_ok
     watched 20 finalizer nobody
     expect_ok
     found unclosed-at-exit 1
+    says "made by thread"
     watched 20 finalizer loner
     expect_ok
     found unclosed-at-exit 0

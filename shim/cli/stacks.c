@@ -23,7 +23,7 @@
 struct one {
     Dwfl *dwfl;
     int depth;
-    bool innermost;
+    int failed; /* threads */
 };
 
 static const char *shown(const char *text)
@@ -71,8 +71,10 @@ static int on_thread(Dwfl_Thread *thread, void *with)
     name[n > 0 ? n - 1 : 0] = 0;
     printf("  thread %d \"%s\"\n", tid, shown(name));
     o->depth = 0;
-    if (dwfl_thread_getframes(thread, on_frame, o) < 0 && !o->depth)
+    if (dwfl_thread_getframes(thread, on_frame, o) < 0 && !o->depth) {
         printf("    %s\n", dwfl_errmsg(-1));
+        o->failed++;
+    }
     return DWARF_CB_OK;
 }
 
@@ -100,6 +102,11 @@ void stacks_say(int pid)
     if (r)
         printf("  cannot be taken: %s; as root, or with kernel.yama.ptrace_scope=0, they can\n",
                r > 0 ? strerror(r) : dwfl_errmsg(-1));
+    if (o.failed)
+        printf("  %d threads cannot be looked at: somebody else traces them, or ptrace is not allowed; as "
+               "root, or with\n"
+               "  kernel.yama.ptrace_scope=0, it is\n",
+               o.failed);
     if (o.dwfl)
         dwfl_end(o.dwfl);
     alarm(0);
