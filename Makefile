@@ -206,7 +206,7 @@ STATIC_A  := build/librdkafka/2.15/lib/librdkafka.a
 STATIC_CC := $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -MMD -MP -isystem build/librdkafka/2.15/include
 STATICS   := $(addprefix $(B)/static/,close_wakes_poll destroy_vs_poll destroy_in_callback two_closes storm errnos \
 	queues events inside table every spin unittest deny lto host module.so early.so busy.so close_exported close_nopie \
-	debian_close_wakes_poll debian_nopie debian_unittest static_pie \
+	debian_close_wakes_poll debian_nopie debian_unittest static_pie restless restless_exported \
 	$(if $(wildcard build/go.absent),,govictim govictim-race))
 static: $(STATICS)
 
@@ -257,6 +257,18 @@ $(B)/static/large: tests/static/start.c $(B)/static/large.o $(STATIC_A) $(B)/fla
 $(B)/static/large_alone: tests/static/start.c $(B)/static/large.o $(B)/flags
 	$(call say,STATIC,$@)
 	$(Q)$(STATIC_CC) -DALONE -o $@ $(filter %.c %.o,$^)
+# Threads and signals before anything else; the second lets libraries see its functions.
+$(B)/static/restless.so: tests/static/restless.c $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -fPIC -shared -o $@ $< -lpthread
+RESTLESS = tests/probes/close_wakes_poll.c -Wl,--no-as-needed $(B)/static/restless.so -Wl,-rpath,$(abspath $(B)/static) \
+	$(STATIC_A) -lz -lm -ldl -lpthread
+$(B)/static/restless: tests/probes/close_wakes_poll.c $(B)/static/restless.so $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(STATIC_CC) -o $@ $(RESTLESS)
+$(B)/static/restless_exported: tests/probes/close_wakes_poll.c $(B)/static/restless.so $(STATIC_A) $(B)/flags
+	$(call say,STATIC,$@)
+	$(Q)$(STATIC_CC) -rdynamic -o $@ $(RESTLESS)
 # Modules that keep their copy to themselves; the second has a constructor, and the third one that starts a thread.
 MODULE = mkdir -p $(@D) && $(STATIC_CC) -Dmain=run -fPIC -shared -Wl,--exclude-libs,ALL -o $@
 $(B)/static/module.so: tests/probes/close_wakes_poll.c $(STATIC_A) $(B)/flags

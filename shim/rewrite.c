@@ -77,7 +77,7 @@ static int own_file(off_t *offset)
     return open(m.path, O_RDONLY | O_CLOEXEC);
 }
 
-static void *map_area(uint64_t address, size_t size, int fixed)
+static void *map_file(uint64_t address, size_t size, int fixed)
 {
     off_t offset = 0;
     int fd = size <= REWRITE_AREA ? own_file(&offset) : -1;
@@ -90,8 +90,16 @@ static void *map_area(uint64_t address, size_t size, int fixed)
             p = MAP_FAILED;
         }
     }
-    if (p == MAP_FAILED)
-        p = mmap((void *)address, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
+    return p;
+}
+
+/* Of nothing, where that may be executed (SELinux calls it execmem), otherwise of our own file, which may. Not
+ * the file first: perf takes the area for the library itself, and finds no stack through either. */
+static void *map_area(uint64_t address, size_t size, int fixed)
+{
+    void *p = mmap((void *)address, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
+    if (p == MAP_FAILED && (errno == EACCES || errno == EPERM))
+        p = map_file(address, size, fixed);
     if (p != MAP_FAILED && fixed && p != (void *)address) { /* before Linux 4.17 the flag is only a hint */
         munmap(p, size);
         p = MAP_FAILED;

@@ -3,7 +3,8 @@
  *   mdwe    as PR_SET_MDWE has it: nothing may become executable
  *   mem     writing through /proc/self/mem fails, as under proc_mem.force_override=never
  *   memfd   that, and there is no memfd
- *   all     that, and nothing may become executable: no way is left
+ *   execmem only files may be mapped as code, as SELinux has it
+ *   all     that of memfd, and nothing may become executable: no way is left
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -52,6 +53,10 @@ int main(int argc, char **argv)
         FILTER(NUMBER, BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 1, 0), ALLOW, GIVE(ENOSYS));
     if (all || !strcmp(mode, "mdwe"))
         FILTER(NUMBER, BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 1, 0), ALLOW, LOW(2),
+               BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), ALLOW, GIVE(EACCES));
+    if (!strcmp(mode, "execmem"))
+        FILTER(NUMBER, BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 1, 0), ALLOW, LOW(3),
+               BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 1, 0), ALLOW, LOW(2),
                BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), ALLOW, GIVE(EACCES));
     execvp(argv[2], argv + 2);
     perror("deny: exec");

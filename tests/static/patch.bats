@@ -57,6 +57,19 @@ covers() { # PROGRAM: it goes wrong without us
     expect_covered
 }
 
+@test "so it does in one that has threads and signals before it starts" {
+    for _ in 1 2 3; do
+        RDGATE_VERBOSE=1 with_shim 20 restless
+        expect_covered
+    done
+}
+
+@test "one whose functions such a thread may have called already is left alone" {
+    with_shim 3 restless_exported
+    not_run || [ "$status" -eq 137 ] || fail "should have hung, as it does without us"
+    expect_uncovered "threads run already, and may be in it"
+}
+
 @test "a destroy wakes a poll in it, and waits for it" {
     plain 3 destroy_vs_poll consumer_poll
     expect_hang destroy
@@ -261,7 +274,7 @@ denied() { # MODE
 }
 
 @test "it is covered where nothing may become executable, and where /proc/self/mem or memfd fail" {
-    for mode in mdwe mem memfd; do
+    for mode in mdwe mem memfd execmem; do
         denied "$mode"
         expect_covered
     done

@@ -1,5 +1,5 @@
 /*
- * spin: polls a consumer of nobody's without waiting, a million times, for profilers to look at.
+ * spin: polls a consumer of nobody's without waiting, three million times, for profilers to look at.
  */
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ int main(void)
     rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
     if (!rk)
         return 1;
-    for (int i = 0; i < 1000000; i++) {
+    for (int i = 0; i < 3000000; i++) {
         rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, 0);
         if (m)
             rd_kafka_message_destroy(m);
