@@ -45,8 +45,8 @@ load calm
         for how in "fd" "cb" "cb 20" "fd 20"; do
             # shellcheck disable=SC2086 # two words
             calm "$run" told $how
-            is got 8
-            is long_calls 8
+            is got 4
+            is long_calls 4
             quiet
         done
     done

@@ -9,7 +9,7 @@
  */
 #include "calm.h"
 
-#define ROUNDS 8
+#define ROUNDS 4
 
 static rd_kafka_t *rk;
 static int fds[2];
