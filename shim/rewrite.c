@@ -93,8 +93,8 @@ static void *map_file(uint64_t address, size_t size, int fixed)
     return p;
 }
 
-/* Of nothing, where that may be executed (SELinux calls it execmem), otherwise of our own file, which may. Not
- * the file first: perf takes the area for the library itself, and finds no stack through either. */
+/* Of nothing, where that may be executed (SELinux calls it execmem), otherwise of our own file, which may.
+ * Not the file first: perf takes the area for the library itself, and finds no stack through either. */
 static void *map_area(uint64_t address, size_t size, int fixed)
 {
     void *p = mmap((void *)address, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);

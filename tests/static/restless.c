@@ -1,6 +1,6 @@
 /*
- * restless: a library whose constructor starts a thread, and a timer that signals every 100 us for a while, both
- * before anything of the program or of the shim runs.
+ * restless: a library whose constructor starts a thread, and a timer that signals every 100 us for a while,
+ * both before anything of the program or of the shim runs.
  */
 #include <pthread.h>
 #include <signal.h>
