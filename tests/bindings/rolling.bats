@@ -82,6 +82,13 @@ roll() {
     for half in plain gated; do for number in 1 2 3; do join $half $number; done; done
     FEED_PER_SECOND=200 timeout $((seconds + 120)) "$ROOT/build/broker/fill" "$BOOTSTRAP" "$TOPIC" 6 $total 3>&- &
     feeder=$!
+    deadline=$((SECONDS + 60))
+    for half in plain gated; do
+        until [ "$(came $half)" -gt 0 ]; do # before that it may not even have begun
+            [ $SECONDS -lt $deadline ] || { echo "$half: nothing came" >&2; return 1; }
+            sleep 0.1
+        done
+    done
     until=$((SECONDS + seconds))
     number=1
     while [ $SECONDS -lt $until ]; do
