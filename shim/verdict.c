@@ -349,6 +349,16 @@ static enum note in_the_way(const struct snapshot *s, struct verdict *v, int thr
     return closed && call_closes(call->call) ? END_TWICE : OWES_NOTHING;
 }
 
+/* Has the callback that this call runs answered the rebalance, and waits for librdkafka's reply? */
+static bool answers_in(const struct seen_thread *t, int k)
+{
+    for (k++; k < calls_of(t); k++)
+        if (t->call[k].call < CALL_COUNT && rdg_calls[t->call[k].call].traits & ANSWERS &&
+            t->call[k].state == SEEN_INSIDE)
+            return true;
+    return false;
+}
+
 static void ends(struct list *x)
 {
     for (int i = 0; i < seen_count(x->s->threads, x->s->thread) && i <= INT16_MAX; i++) {
@@ -364,7 +374,9 @@ static void ends(struct list *x)
             if (!v)
                 return;
             join(v, i);
-            v->note = call->callback ? END_CALLBACK : verdict_owes(c, destroy);
+            v->note = !call->callback    ? verdict_owes(c, destroy)
+                      : answers_in(t, k) ? END_NO_REPLY
+                                         : END_CALLBACK;
             if (v->note == OWES_NOTHING)
                 v->note = in_the_way(x->s, v, i, call);
             gather(x->s, v);

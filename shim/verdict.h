@@ -33,6 +33,7 @@ enum note {
     STUCK_RETURNING, /* its callback is over, a borrower is not */
     /* CLOSE_STUCK, DESTROY_STUCK; the last three CLOSE_DEBT as well */
     END_CALLBACK, /* in a callback that does not return */
+    END_NO_REPLY, /* in a callback that has answered the rebalance, and the answer does not return */
     OWES_ANSWER,
     OWES_OBJECTS,
     OWES_NOTHING,

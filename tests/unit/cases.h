@@ -228,7 +228,7 @@ static const char *make_case(int n)
             thread_is(0, 4182, "main", call, 30000);
             in_rebalance(0, 29900);
             threads[0].calls = 2;
-            threads[0].call[1] = call_of(CALL_rd_kafka_assign, 0, 29900);
+            threads[0].call[1] = call_of(CALL_rd_kafka_assignment, 0, 29900);
             rebalanced(CODE_REVOKE, false, false, 29900);
             return JUDGED;
         }
@@ -386,6 +386,15 @@ static const char *make_case(int n)
             thread_is(0, 4182, "main", destroy ? CALL_rd_kafka_destroy : CALL_rd_kafka_consumer_close, 30000);
             thread_is(1, 4188, "poller", CALL_rd_kafka_consumer_poll, 31000);
             consumers[0].last_poll = 0, consumers[0].poll_tid = 4188;
+            return JUDGED;
+        }
+        CASE(destroy ? "destroy-stuck-reply" : "close-stuck-reply")
+        {
+            thread_is(0, 4182, "main", destroy ? CALL_rd_kafka_destroy : CALL_rd_kafka_consumer_close, 30000);
+            in_rebalance(0, 29900);
+            threads[0].calls = 2;
+            threads[0].call[1] = call_of(CALL_rd_kafka_assign, 0, 29900);
+            rebalanced(CODE_REVOKE, false, false, 29900);
             return JUDGED;
         }
     }
